@@ -330,11 +330,14 @@ static struct oci_plan_key key_of(struct oc_team *team, const struct oc_call *ca
 void oci_recent_forget(struct oc_team *team)
 {
 	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
-		if (team->recent[c].cached)
-			oci_cache_put(team->recent[c].cached);
-		team->recent[c].cached = NULL;
-		oci_bound_put(team->recent[c].ready.bound);
-		team->recent[c].ready.bound = NULL;
+		struct oci_recent *recent = team->recent[c];
+
+		if (!recent || !recent->cached)
+			continue;
+		oci_cache_put(recent->cached);
+		recent->cached = NULL;
+		oci_bound_put(recent->ready.bound);
+		recent->ready.bound = NULL;
 	}
 }
 
@@ -366,26 +369,32 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 	ready->bound = oci_bound_create(ready);
 }
 
-/* Decides anew and remembers. 0 and one more user of *cached, OC_HAND_BACK or -errno. */
-static int decide(struct oc_team *team, const struct oc_call *call, enum oci_form form,
-		  struct oci_recent *recent)
+/* Decides anew and remembers. 0, OC_HAND_BACK or -errno. */
+static int decide(struct oc_team *team, const struct oc_call *call, enum oci_form form)
 {
 	struct oci_choice choice = choose(team, call, form);
+	struct oci_recent *recent = team->recent[call->collective];
 	struct oci_plan_key key;
 	struct oci_cached *cached;
-	int error;
+	int error = -ENOMEM;
 
 	if (choice.algorithm == OCI_CHOICE_MPI) {
 		oci_count_back(call->collective, OC_LEFT_TO_MPI);
 		return OC_HAND_BACK;
 	}
 	key = key_of(team, call, choice);
-	cached = oci_cache_get(&team->cache, &key, oci_plan_build, &error);
-	if (!cached)
+	if (!recent)
+		recent = calloc(1, sizeof(*recent));
+	cached = recent ? oci_cache_get(&team->cache, &key, oci_plan_build, &error) : NULL;
+	if (!cached) {
+		if (!team->recent[call->collective])
+			free(recent);
 		return oci_team_fail(&team->team, error, -1, "no plan for %s: %s",
 				     oci_collective_name(key.collective), strerror(-error));
+	}
 	if (recent->cached)
 		oci_cache_put(recent->cached);
+	team->recent[call->collective] = recent;
 	recent->cached = cached;
 	recent->counted = false;
 	recent->form = form;
@@ -398,7 +407,8 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 {
 	const struct oci_exec *ready = &recent->ready;
 
-	if (!recent->cached || recent->form != form || ready->plan->key.in_place != trades(call) ||
+	if (!recent || !recent->cached || recent->form != form ||
+	    ready->plan->key.in_place != trades(call) ||
 	    (ready->params.bytes != call->bytes && !oci_is_v(call->collective)))
 		return false;
 	if (oci_is_reduction(call->collective) &&
@@ -411,16 +421,17 @@ static bool is_recent(const struct oci_recent *recent, const struct oc_call *cal
 int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum oci_form form,
 			  struct oci_operation *o)
 {
-	struct oci_recent *recent = &team->recent[call->collective];
+	const struct oci_recent *recent = team->recent[call->collective];
 	int error;
 
 	/* Nothing else is decided by this. */
 	if (form == OCI_NONBLOCKING && !team->team.mapped)
 		form = OCI_BLOCKING;
 	if (!is_recent(recent, call, form)) {
-		error = decide(team, call, form, recent);
+		error = decide(team, call, form);
 		if (error)
 			return error;
+		recent = team->recent[call->collective];
 	}
 	oci_exec_copy(&o->x, &recent->ready);
 	if (__builtin_expect(call->send_layout || call->recv_layout, 0))

@@ -51,7 +51,8 @@ struct oc_team {
 	bool serves_all;	       /* what would be the MPI's, too */
 	/*
 	 * The last decision for each collective, as an execution ready but for its number and
-	 * buffers: programs call the same again and again.
+	 * buffers: programs call the same again and again. NULL before the first: most teams are
+	 * used for few collectives.
 	 */
 	struct oci_recent {
 		struct oci_exec ready;
@@ -61,7 +62,7 @@ struct oc_team {
 		unsigned int count;
 		uint8_t moved;
 		bool counted;
-	} recent[OC_COLLECTIVES];
+	} * recent[OC_COLLECTIVES];
 	struct oci_counts counts;
 	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the
 	 * team holds that lock too, as its requests may be in another thread's progress. */

@@ -107,7 +107,7 @@ static int mixture(struct oc_team *team, void *arg)
 				 check_bytes(theirs[place], n, call.bytes);
 		}
 		algorithm =
-			oci_algorithm(OC_GATHER, team->recent[OC_GATHER].ready.record.algorithm);
+			oci_algorithm(OC_GATHER, team->recent[OC_GATHER]->ready.record.algorithm);
 		failed = failed ?:
 				  strcmp(algorithm->name,
 					 expected(run->near, call.bytes, starts, called));
@@ -174,7 +174,7 @@ static int compare_bits(struct oc_team *team, struct oc_call *call, uint8_t *out
 		oci_recent_forget(team);
 		if (oc_collective(team, call))
 			return -1;
-		algorithm[near] = (uint8_t)team->recent[call->collective].ready.record.algorithm;
+		algorithm[near] = (uint8_t)team->recent[call->collective]->ready.record.algorithm;
 	}
 	if (memcmp(out[0], out[1], call->bytes))
 		return -1;

@@ -161,7 +161,7 @@ static struct oci_count *count_find(struct oci_counts *counts, uint64_t key)
 
 void oci_counts_add(struct oc_team *team, const struct oci_exec *x)
 {
-	struct oci_recent *recent = &team->recent[x->plan->key.collective];
+	struct oci_recent *recent = team->recent[x->plan->key.collective];
 	struct oci_count *count;
 
 	/* A request may end when the last decision is another one already. */

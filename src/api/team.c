@@ -197,6 +197,8 @@ static void team_release(struct oci_team *left)
 
 	if (team->p2p)
 		oci_p2p_destroy(team->p2p);
+	for (unsigned int c = 0; c < OC_COLLECTIVES; c++)
+		free(team->recent[c]);
 	free(team);
 }
 

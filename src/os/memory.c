@@ -15,6 +15,10 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE /* since Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* Of place_for(): a large page, so that mappings can have them. */
 #define STEP ((uintptr_t)2 << 20)
 #define COLOURS 128
@@ -271,6 +275,11 @@ void *oci_os_page_of_process(void)
 int oci_os_open_mapped(void *address, size_t bytes)
 {
 	return mprotect(address, bytes, PROT_READ | PROT_WRITE) ? -errno : 0;
+}
+
+void oci_os_touch(void *address, size_t bytes)
+{
+	madvise(address, bytes, MADV_POPULATE_WRITE);
 }
 
 size_t oci_os_address_space_left(void)

@@ -51,6 +51,8 @@ void *oci_os_map_front(int fd, size_t bytes, int *error);
 void *oci_os_page_of_process(void);
 /* Whole pages of a peer's mapping: 0 or -errno. */
 int oci_os_open_mapped(void *address, size_t bytes);
+/* As if each page were written to; a hint. */
+void oci_os_touch(void *address, size_t bytes);
 /* What RLIMIT_AS leaves to this process; SIZE_MAX: no limit, or it cannot be told. */
 size_t oci_os_address_space_left(void);
 int oci_os_unmap(void *address, size_t bytes);

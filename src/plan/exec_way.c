@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large copies go the way that the team has learned to be quicker: team/learned.h. */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/options.h"
 #include "copy/map.h"
@@ -38,12 +40,20 @@ static bool may_choose(const struct oci_exec *x, uint32_t peer, uint64_t remote,
 	       !oci_map_covers(x->team, peer, remote, bytes);
 }
 
+/* Without memory for it copies go at once, whatever the others do. */
+static bool has_learned(struct oci_team *team)
+{
+	if (!team->learned)
+		team->learned = calloc(OCI_LEARNED_WORDS, sizeof(*team->learned));
+	return team->learned;
+}
+
 void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes)
 {
 	unsigned int index = index_of(x, bytes);
 
 	x->way.slots = x->way.tries = false;
-	if (!may_choose(x, peer, remote, bytes))
+	if (!may_choose(x, peer, remote, bytes) || !has_learned(x->team))
 		return;
 	x->way.slots = oci_learned_way(&x->team->learned[index], word_at(x, index),
 				       oci_learned_length_of(index), x->seq, &x->way.tries);
@@ -101,7 +111,8 @@ bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t rem
 
 uint32_t oci_exec_way_patience(const struct oci_exec *x, size_t bytes)
 {
-	uint32_t ps = x->team->learned[index_of(x, bytes)].best[false];
+	const struct oci_learned *learned = x->team->learned;
+	uint32_t ps = learned ? learned[index_of(x, bytes)].best[false] : 0;
 	uint64_t looks = bytes / BYTES_PER_LOOK, measured;
 
 	/* 0: never yet; UINT32_MAX: not since a look began. */

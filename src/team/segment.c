@@ -20,6 +20,10 @@
 #define OCI_SEGMENT_LEAST ((size_t)2 << 20) /* slots and regions of a dozen teams */
 /* Room is asked of the kernel in pieces, each as large as what there is, up to this. */
 #define OCI_SEGMENT_CHUNK ((size_t)1 << 20)
+/* Pieces up to this are used as soon as they are handed out, soon with more of them: so much is
+ * touched at a time. A page is 1 us instead of the 17 of its own fault (EPYC guest, 2026-11-29),
+ * and peers, who read first, get what has been touched around a page with it. */
+#define OCI_SEGMENT_TOUCH ((size_t)32 << 10)
 
 struct oci_segment_header {
 	uint64_t magic;
@@ -50,6 +54,7 @@ static struct {
 	uint8_t *base;
 	size_t used;	 /* bytes handed out from the front, freed pieces included */
 	size_t room;	 /* bytes that the kernel has granted */
+	size_t touched;	 /* the end of what was touched ahead of its use */
 	size_t live;	 /* bytes handed out and not freed */
 	size_t promised; /* bytes behind `used` that oci_segment_alloc() leaves */
 	ino_t inode;	 /* of the file, and its device: to know it again */
@@ -222,7 +227,7 @@ void oci_segment_fork_child(void)
 		close(segment.id.fd);
 	segment.created = false;
 	segment.base = NULL;
-	segment.used = segment.room = segment.live = segment.promised = 0;
+	segment.used = segment.room = segment.touched = segment.live = segment.promised = 0;
 	segment.freed = NULL;
 }
 
@@ -244,6 +249,19 @@ static int64_t take_freed(size_t bytes)
 		return offset;
 	}
 	return -ENOSPC;
+}
+
+static void touch(size_t offset, size_t bytes)
+{
+	size_t from = offset > segment.touched ? offset : segment.touched;
+	size_t to = round_up(offset + bytes, OCI_SEGMENT_TOUCH);
+
+	to = to < segment.room ? to : segment.room;
+	if (offset + bytes <= segment.touched)
+		return;
+	from = from / oci_os_page_bytes() * oci_os_page_bytes();
+	oci_os_touch(segment.base + from, to - from);
+	segment.touched = to;
 }
 
 static int64_t take_new(size_t bytes)
@@ -268,6 +286,8 @@ static int64_t take_new(size_t bytes)
 		segment.room += more;
 	}
 	segment.used += bytes;
+	if (bytes <= OCI_SEGMENT_TOUCH)
+		touch((size_t)offset, bytes);
 	return offset;
 }
 

@@ -4,12 +4,14 @@
  * and time. With numbers of ranks as arguments the program prints the table of
  * docs/results/ranks.csv.
  */
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "api/engine.h"
 #include "base/clock.h"
@@ -110,6 +112,64 @@ TEST(what_a_rank_takes_is_linear_in_the_ranks)
 	/* A page of them for each ten, and what the fronts of 16 peers take. */
 	assert_in_range(many.of[TABLES] - few.of[TABLES], 0, 31 * 1024);
 #endif
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+enum { FURTHER = 16 };
+
+/* Pages that are touched for the first time take a virtual machine up to 20 us each. */
+TEST_ON_RANKS(a_further_team_takes_little_memory, 2)
+{
+	struct oc_team *further[FURTHER];
+	size_t before = 0;
+	int error = oct_barrier(team);
+
+	for (int i = 0; i < FURTHER && !error; i++) {
+		struct oc_bootstrap bootstrap = oct_again(team);
+
+		before = i ? before : mallinfo2().uordblks;
+		error = oc_team_create(&further[i], &bootstrap) || oct_made(further[i]) != 1 ||
+			oct_barrier(further[i]);
+	}
+	before = mallinfo2().uordblks - before;
+	for (int i = 0; i < FURTHER && !error; i++)
+		error = oc_team_destroy(further[i]);
+	printf("%zu bytes for each of %d teams\n", before / FURTHER, FURTHER);
+	return error || before > (size_t)FURTHER * 8192;
+}
+#endif
+
+/* Is the page in our page table? */
+static bool is_there(const void *address)
+{
+	uint64_t page = (uintptr_t)address / oci_os_page_bytes(), entry = 0;
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(pread(fd, &entry, sizeof(entry), (off_t)(page * sizeof(entry))),
+			 sizeof(entry));
+	close(fd);
+	return entry >> 63;
+}
+
+TEST(small_pieces_are_touched_several_at_a_time)
+{
+	struct oci_segment_id id;
+	uint8_t *base;
+	int64_t small, large;
+
+	assert_int_equal(oci_segment_self(&id, 1), 0);
+	base = oci_segment_base();
+	if (madvise(base, oci_os_page_bytes(), MADV_POPULATE_WRITE))
+		oct_skip("madvise() has no MADV_POPULATE_WRITE (since Linux 5.14)");
+	large = oci_segment_alloc(OCI_SLOT_BYTES);
+	small = oci_segment_alloc(100);
+	assert_in_range(small, large, INT64_MAX);
+	assert_false(is_there(base + large));
+	assert_true(is_there(base + small));
+	assert_true(is_there(base + small + (8 << 10)));
+	assert_false(is_there(base + small + (64 << 10)));
+	oci_segment_free(small, 100);
+	oci_segment_free(large, OCI_SLOT_BYTES);
 }
 
 static int print(int argc, char **argv)

@@ -175,6 +175,8 @@ static void team_give_back(struct oci_team *team)
 	team->hierarchy = NULL;
 	free(team->member);
 	team->member = NULL;
+	free(team->learned);
+	team->learned = NULL;
 	if (team->own) {
 		/* Before what the region is used for next, whose memory comes out of the segment's
 		 * lock after it went in. For hear(), of who comes late to a team that was refused.

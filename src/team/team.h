@@ -107,7 +107,8 @@ struct oci_team {
 	oci_probe_fn probe;
 	struct oci_creation *creation; /* buffers of the state machine; NULL when over */
 	int64_t region_offset;
-	struct oci_learned learned[OCI_LEARNED_WORDS];
+	struct oci_learned *learned; /* OCI_LEARNED_WORDS; NULL before the first copy that may go
+				      * either way */
 	struct oci_team *leaving_next;
 };
 
