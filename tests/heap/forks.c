@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -126,8 +128,14 @@ static pid_t find_child(pid_t parent)
 	return child;
 }
 
+static void has_ones(const char *big, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 4096)
+		CHECK(big[i] == 1);
+}
+
 /* Forks without descriptors, and a third process meets the child while it copies the heap. */
-static int fork_and_meet(void (*meet)(pid_t child))
+static int fork_and_meet(void (*meet)(pid_t child), void (*in_child)(const char *, size_t))
 {
 	struct rlimit limit = { 3, 3 };
 	pid_t child, other, parent = getpid();
@@ -149,8 +157,7 @@ static int fork_and_meet(void (*meet)(pid_t child))
 	child = fork();
 	CHECK(child >= 0);
 	if (!child) {
-		for (size_t i = 0; i < bytes; i += 4096)
-			CHECK(big[i] == 1);
+		in_child(big, bytes);
 		_exit(0);
 	}
 	memset(big, 2, bytes);
@@ -174,14 +181,80 @@ static void kill_child(pid_t child)
 /* For longer than the heap once had patience with a child of which nothing is heard. */
 static void fork_of_a_stopped_child(void)
 {
-	CHECK(fork_and_meet(stop_for_long) == 0);
+	CHECK(fork_and_meet(stop_for_long, has_ones) == 0);
 }
 
 static void fork_of_a_killed_child(void)
 {
-	int status = fork_and_meet(kill_child);
+	int status = fork_and_meet(kill_child, has_ones);
 
 	CHECK(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+}
+
+static void stop_for_a_second(pid_t child)
+{
+	kill(child, SIGSTOP);
+	sleep(1);
+	kill(child, SIGCONT);
+}
+
+enum { BEGINNERS = 8, BLOCKS = 3000000 };
+static atomic_int beginners, begun;
+static atomic_bool forking;
+
+static void *begin_meanwhile(void *unused)
+{
+	const struct timespec look = { .tv_nsec = 100000 };
+	char *first;
+
+	beginners++;
+	while (!forking)
+		nanosleep(&look, NULL);
+	first = malloc(1000);
+	CHECK(first);
+	memset(first, 0xaa, 1000);
+	begun++;
+	pause();
+	return unused;
+}
+
+/* The second one is met. */
+static void begin_to_fork(void)
+{
+	static int forks;
+
+	forking = ++forks == 2;
+}
+
+/* Whether no block of many is another one's. */
+static void has_blocks_of_its_own(const char *big, size_t bytes)
+{
+	static size_t *block[BLOCKS];
+
+	CHECK(begun == 0); /* as this memory was when the child was made */
+	has_ones(big, bytes);
+	for (size_t i = 0; i < BLOCKS; i++) {
+		block[i] = malloc(2 * sizeof(size_t));
+		CHECK(block[i]);
+		block[i][0] = i;
+		block[i][1] = ~i;
+	}
+	for (size_t i = 0; i < BLOCKS; i++)
+		CHECK(block[i][0] == i && block[i][1] == ~i);
+}
+
+/* Threads that take their first memory while the child copies, which takes longer than they wait.
+ */
+static void fork_among_threads_that_begin(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_atfork(begin_to_fork, NULL, NULL));
+	for (int i = 0; i < BEGINNERS; i++)
+		CHECK(!pthread_create(&thread, NULL, begin_meanwhile, NULL));
+	while (beginners < BEGINNERS)
+		sched_yield();
+	CHECK(fork_and_meet(stop_for_a_second, has_blocks_of_its_own) == 0);
 }
 
 static void fork_with_its_file_closed(void)
@@ -444,6 +517,7 @@ const struct scenario fork_scenarios[] = {
 	{ "fork_without_descriptors", fork_without_descriptors },
 	{ "fork_of_a_stopped_child", fork_of_a_stopped_child },
 	{ "fork_of_a_killed_child", fork_of_a_killed_child },
+	{ "fork_among_threads_that_begin", fork_among_threads_that_begin },
 	{ "fork_with_its_file_closed", fork_with_its_file_closed },
 	{ "fork_with_its_file_closed_and_pages_swapped_out",
 	  fork_with_its_file_closed_and_pages_swapped_out },

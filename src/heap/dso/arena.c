@@ -340,6 +340,7 @@ static void make(void)
 	}
 	heap_seal(fd);
 	front = front_bytes(bytes);
+	heap_begin_pages(oci_arena_front_bytes(bytes), bytes);
 	mi_process_init();
 	arena.mimalloc = mi_version();
 	bound = heap_bind(&range);
@@ -356,7 +357,7 @@ static void make(void)
 	heap_write_front(base, bytes, arena.nonce);
 	set_place(base, bytes, bound ? oci_arena_front_bytes(bytes) : bytes);
 	if (!bound)
-		heap_opened(base + front, bytes - front);
+		heap_open_pages(base + front, bytes - front);
 	given = divide(front, bytes, bound && range);
 	if (!give(base + front, given, !bound, !everything)) {
 		arena.why = "mimalloc refused the memory of the shared heap (it has too many "

@@ -159,6 +159,13 @@ struct oci_arena_counts heap_counts(void);
 void heap_count_anew(void);
 void heap_count_large(size_t bytes);
 
+/* A multiple of which mimalloc asks for. */
+#define HEAP_GRAIN ((size_t)64 << 10)
+/* With the arena locked, when it is made: nothing of it has been used yet, but for its front. */
+void heap_begin_pages(size_t front, size_t bytes);
+/* Can the grain at this offset have been used, when this process, or the fork() that made it, began
+ * to ask? */
+bool heap_has_used(size_t at);
 /* Pages of the arena can be read and written from now on: 0, or -1 and errno. */
 int heap_open_pages(void *address, size_t bytes);
 /* What mimalloc calls for madvise(), and for mprotect(), by which it begins to use memory. */

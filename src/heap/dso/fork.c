@@ -14,7 +14,8 @@
  *
  * What other threads of the parent write meanwhile may be in the copy or not, word by word: where
  * that is mimalloc's own, the child could not allocate, so they wait in malloc() until it has its
- * copy (malloc.c). What this one has on its stack must not change meanwhile: where that is
+ * copy (malloc.c), or for so long that they use memory which was not in use before, which is not
+ * copied. What this one has on its stack must not change meanwhile: where that is
  * malloc's, see stack.c. vfork() and posix_spawn() run no handlers and pay nothing. A child made by
  * the system call alone shares the memory.
  */
@@ -81,6 +82,26 @@ static void copy_range(int fd, uint8_t *base, size_t from, size_t to)
 	}
 }
 
+/*
+ * But for what was used since fork() began, by threads that had to wait no longer: to this mimalloc
+ * it is memory of which nothing was used, and zeros.
+ */
+static void copy_used(int fd, uint8_t *base, size_t from, size_t to)
+{
+	while (from < to) {
+		bool used = heap_has_used(from);
+		size_t end = from;
+
+		do
+			end = (end / HEAP_GRAIN + 1) * HEAP_GRAIN;
+		while (end < to && heap_has_used(end) == used);
+		end = end < to ? end : to;
+		if (used)
+			copy_range(fd, base, from, end);
+		from = end;
+	}
+}
+
 /* Memory of the child's own at the arena's place. The file behind it, or -1: there is none. */
 static int replace(uint8_t *base, size_t bytes)
 {
@@ -108,19 +129,13 @@ static void copy_file(int fd, uint8_t *base, size_t bytes)
 		hole = raw_lseek(fd, data, SEEK_HOLE);
 		if (hole < 0)
 			hole = (off_t)bytes;
-		copy_range(fd, base, (size_t)data, (size_t)hole);
+		copy_used(fd, base, (size_t)data, (size_t)hole);
 		data = hole;
 	}
 	if (own >= 0)
 		heap_adopt(own);
 	else
 		heap_forget();
-}
-
-/* Can this page of the arena have been used? */
-static bool was_had(size_t at)
-{
-	return at < heap_place.open || (at >= heap_range.begin && at < heap_range.open);
 }
 
 /* What is swapped out is not resident, and mincore() takes it for a hole. */
@@ -151,7 +166,7 @@ static void copy_mapping(uint8_t *base, size_t bytes)
 			     -1) == MAP_FAILED)
 			without_memory();
 		for (size_t page = 0; page < CHUNK / PAGE; page++)
-			if (resident[page] & 1 || (all && was_had(at + page * PAGE)))
+			if ((resident[page] & 1 || all) && heap_has_used(at + page * PAGE))
 				memcpy(base + at + page * PAGE, there + page * PAGE, PAGE);
 		raw_munmap(there, CHUNK);
 	}

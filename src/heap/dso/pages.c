@@ -136,6 +136,45 @@ int heap_punch(void *address, size_t bytes)
 	return hole ? 0 : -1;
 }
 
+/*
+ * A bit for each grain, set before it is used for the first time. Private memory, as what mimalloc
+ * 2 knows of its arenas is: a child of fork() has both as they were when it was made.
+ */
+static _Atomic(uint64_t) *used;
+static size_t used_bytes;
+
+static void note_used(size_t from, size_t to)
+{
+	for (size_t grain = from / HEAP_GRAIN; used && grain * HEAP_GRAIN < to; grain++) {
+		uint64_t bit = 1ull << grain % 64;
+
+		/* Relaxed: for a child of fork() alone, whose memory the kernel takes from this
+		 * one's as a whole. */
+		if (!(atomic_load_explicit(&used[grain / 64], memory_order_relaxed) & bit))
+			atomic_fetch_or_explicit(&used[grain / 64], bit, memory_order_relaxed);
+	}
+}
+
+void heap_begin_pages(size_t front, size_t bytes)
+{
+	if (used)
+		raw_munmap(used, used_bytes);
+	used_bytes = (bytes / HEAP_GRAIN + 63) / 64 * sizeof(*used);
+	used = raw_mmap(NULL, used_bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (used == MAP_FAILED)
+		used = NULL; /* all can have been */
+	note_used(0, front);
+}
+
+bool heap_has_used(size_t at)
+{
+	size_t grain = at / HEAP_GRAIN;
+
+	return !used ||
+	       atomic_load_explicit(&used[grain / 64], memory_order_relaxed) >> grain % 64 & 1;
+}
+
 int heap_open_pages(void *address, size_t bytes)
 {
 	uint8_t *base = atomic_load_explicit(&heap_place.base, memory_order_relaxed);
@@ -150,6 +189,7 @@ int heap_open_pages(void *address, size_t bytes)
 	while (end > now && !atomic_compare_exchange_weak_explicit(
 				    open, &now, end, memory_order_relaxed, memory_order_relaxed))
 		;
+	note_used(end - bytes, end);
 	/* mimalloc does not look at the answer. A mapping in fewer pieces is always to be had. */
 	if (raw_mprotect(address, bytes, PROT_READ | PROT_WRITE) &&
 	    raw_mprotect(base, whole, PROT_READ | PROT_WRITE))

@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define GRAIN ((size_t)64 << 10)
+#define GRAIN HEAP_GRAIN
 #define HUGE ((size_t)2 << 20)
 #define BITS 64
 
