@@ -365,3 +365,49 @@ TEST(nothing_is_copied_into_a_later_process_with_the_number)
 	if (no)
 		oct_skip("to choose a process's number takes CAP_CHECKPOINT_RESTORE");
 }
+
+/* ---- how often that is asked ------------------------------------------------------------------
+ */
+
+enum { FREED = 300 };
+
+/* Rank 1 has all of its teams while rank 0 frees its own: each may be the one that rank 1 has left
+ * by now. */
+static int frees_teams_before_its_peer(struct oc_team *team, void *asked)
+{
+	struct oc_team *freed[FREED];
+	int failed = oct_barrier(team);
+	long before;
+
+	for (int i = 0; i < FREED && !failed; i++) {
+		struct oc_bootstrap bootstrap = oct_again(team);
+
+		failed = oc_team_create(&freed[i], &bootstrap) || oct_made(freed[i]) != 1;
+	}
+	if (oc_team_rank(team) == 1)
+		oct_meet();
+	before = oct_field("/proc/self/io", "syscr: %ld");
+	for (int i = 0; i < FREED && !failed; i++)
+		failed = oc_team_destroy(freed[i]);
+	if (oc_team_rank(team) == 0) {
+		*(long *)asked = oct_field("/proc/self/io", "syscr: %ld") - before;
+		oct_meet();
+	}
+	return failed;
+}
+
+static int free_without_cma(void)
+{
+	long *asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			   -1, 0);
+
+	setenv("ONECOPY_MECHANISM", "shm", 1);
+	if (oct_fork_team(2, -1, frees_teams_before_its_peer, asked))
+		return 1;
+	return *asked < 1 || *asked > 10 * FREED;
+}
+
+TEST(who_lives_is_not_asked_for_each_team_that_it_has_yet_to_leave)
+{
+	assert_int_equal(oct_apart(free_without_cma), 0);
+}

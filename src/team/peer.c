@@ -229,9 +229,15 @@ bool oci_peer_dead(struct oci_peer *peer)
 	/* Relaxed: a hint. Where no copies are made by the peer's number, none is tried here. */
 	bool copies = __atomic_load_n(&peer->can, __ATOMIC_RELAXED) & 1u << OCI_MECH_CMA;
 
-	if (peer->base == oci_segment_base() || (copies && !oci_peer_check(peer)))
+	uint64_t tick = oci_clock_tick_ns();
+
+	if (peer->base == oci_segment_base() || (copies && !oci_peer_check(peer)) ||
+	    __atomic_load_n(&peer->lived, __ATOMIC_RELAXED) == tick)
 		return false;
-	return oci_os_process_ended(peer->id.pid, &peer->image);
+	if (oci_os_process_ended(peer->id.pid, &peer->image))
+		return true;
+	__atomic_store_n(&peer->lived, tick, __ATOMIC_RELAXED);
+	return false;
 }
 
 bool oci_peers_any_dead(void)

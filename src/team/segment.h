@@ -92,7 +92,8 @@ struct oci_peer {
 	struct oci_segment_id id;
 	unsigned int users;
 	struct oci_os_image image;
-	uint64_t seen; /* oci_peer_check() found it there then. Atomic. */
+	uint64_t seen;	/* oci_peer_check() found it there then. Atomic. */
+	uint64_t lived; /* and oci_peer_dead(), by its number alone. Atomic. */
 	uint8_t *base;
 	uint8_t *front; /* the same memory, of its first OCI_SEGMENT_FRONT bytes: peer.c */
 	/* What a probe without any refusal found, kept for the next teams; 0: none yet. Atomic. */
@@ -120,7 +121,8 @@ struct oci_invitations *oci_peer_invitations(const struct oci_peer *peer);
 const struct oci_registration *oci_peer_registrations(const struct oci_peer *peer);
 /* The arena that a peer has published; NULL: none so far. */
 const struct oci_arena_id *oci_peer_arena(const struct oci_peer *peer);
-/* Has the process ended, or become another program? Asks the kernel: for slow paths. */
+/* Has the process ended, or become another program? Asks the kernel, once in a tick of its
+ * clock, some ms: for slow paths. */
 bool oci_peer_dead(struct oci_peer *peer);
 bool oci_peers_any_dead(void); /* of all that are in use */
 /*
