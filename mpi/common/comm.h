@@ -26,6 +26,8 @@ struct oci_mpi_comm {
 	bool spans;	      /* its members are on several nodes: it has levels, no team */
 	struct oci_mpi_levels *levels; /* levels/; as the team */
 	bool wants_lanes;	       /* for its nonblocking calls: in its next blocking one */
+	bool quiet;		       /* what is wrong with its words another says */
+	const uint32_t *names;	       /* of its ranks in the program's communicator; NULL: it is */
 	const char *why;	       /* the reason for which it has none; a literal */
 	struct oci_mpi_graph *graph;   /* NULL: not asked for yet, or there is none */
 	char forced[OC_COLLECTIVES][OCI_FORCED_BYTES]; /* the words of info keys; "": none */

@@ -9,7 +9,8 @@ char oci_mpi_info_keys[OC_COLLECTIVES][32] = OCI_INFO_KEYS;
 static void force(const struct oci_mpi_comm *self, struct oc_team *team, int i, bool warn)
 {
 	/* All ranks have the same words; the first one speaks. */
-	if (oc_team_force(team, oci_collective_name(i), self->forced[i]) && warn && !self->rank)
+	if (oc_team_force(team, oci_collective_name(i), self->forced[i]) && warn && !self->rank &&
+	    !self->quiet)
 		oci_mpi_warn("info key %s=%s of a communicator is ignored: %s",
 			     oci_mpi_info_keys[i], self->forced[i], oc_team_error(team));
 }

@@ -91,6 +91,7 @@ struct oc_team *oci_mpi_team_make(struct oci_mpi_comm *self, bool able)
 		.rank = self->rank,
 		.size = self->size,
 		.node_ranks = oci_port_node_ranks(),
+		.names = self->names,
 		.context = &gathering,
 		.allgather_start = allgather_start,
 		.allgather_test = allgather_test,

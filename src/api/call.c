@@ -535,6 +535,6 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 	return oci_team_fail(&team->team, error, -1,
 			     "rank %u could not take part in %s of %zu bytes (%s); this "
 			     "communicator cannot be used any more",
-			     team->team.rank, oci_collective_name(call->collective), call->bytes,
-			     strerror(-error));
+			     oci_team_name(&team->team, team->team.rank),
+			     oci_collective_name(call->collective), call->bytes, strerror(-error));
 }

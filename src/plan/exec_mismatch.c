@@ -12,32 +12,35 @@
 #include "base/log.h"
 #include "plan/exec.h"
 
-/* Of a v-variant, each block has its own. */
-static const char *bytes_text(const struct oci_record *record, char text[48])
-{
-	const char *in_place = record->in_place ? " in place" : "";
+enum { CALL_BYTES = 200 };
 
-	if (record->bytes == UINT64_MAX)
-		snprintf(text, 48, "blocks of any size%s", in_place);
-	else
-		snprintf(text, 48, "%llu bytes%s", (unsigned long long)record->bytes, in_place);
+static const char *call_text(const struct oci_team *team, uint64_t seq, uint32_t rank,
+			     char text[CALL_BYTES])
+{
+	const struct oci_record *record = &oci_team_lane(team, rank, seq)->ack.record;
+	/* Of a v-variant, each block has its own length. */
+	char root[24] = "", bytes[32] = "blocks of any size", operation[24] = "";
+
+	if (oci_is_rooted(record->collective) && record->root < team->size)
+		snprintf(root, sizeof(root), "root %u, ", oci_team_name(team, record->root));
+	if (record->bytes != UINT64_MAX)
+		snprintf(bytes, sizeof(bytes), "%llu bytes", (unsigned long long)record->bytes);
+	if (oci_is_reduction(record->collective))
+		snprintf(operation, sizeof(operation), ", operation %u", record->op);
+	snprintf(text, CALL_BYTES, "rank %u called %s (%s%s%s%s)", oci_team_name(team, rank),
+		 oci_collective_name(record->collective), root, bytes,
+		 record->in_place ? " in place" : "", operation);
 	return text;
 }
 
 static void tell(const struct oci_team *team, uint64_t seq, uint32_t peer,
 		 char text[OCI_SENTENCE_BYTES])
 {
-	const struct oci_record *mine = &oci_team_lane(team, team->rank, seq)->ack.record;
-	const struct oci_record *theirs = &oci_team_lane(team, peer, seq)->ack.record;
-	char bytes[2][48];
+	char mine[CALL_BYTES], theirs[CALL_BYTES];
 
 	snprintf(text, OCI_SENTENCE_BYTES,
-		 "mismatched collectives: rank %u called %s (root %u, %s, operation %u), rank "
-		 "%u called %s (root %u, %s, operation %u); all ranks must call alike",
-		 team->rank, oci_collective_name(mine->collective), mine->root,
-		 bytes_text(mine, bytes[0]), mine->op, peer,
-		 oci_collective_name(theirs->collective), theirs->root,
-		 bytes_text(theirs, bytes[1]), theirs->op);
+		 "mismatched collectives: %s, %s; all ranks must call alike",
+		 call_text(team, seq, team->rank, mine), call_text(team, seq, peer, theirs));
 }
 
 int oci_exec_mismatch(struct oci_team *team, uint64_t seq, uint32_t peer)

@@ -105,6 +105,7 @@ int oci_exec_offer(struct oci_exec *x, const struct oci_op *op)
 /* The ranks disagree on the size of a block. */
 static int differ(struct oci_exec *x, uint32_t peer, size_t mine, bool large, uint64_t theirs)
 {
+	uint32_t me = oci_team_name(x->team, x->team->rank), other = oci_team_name(x->team, peer);
 	char text[64];
 
 	if (large)
@@ -115,8 +116,8 @@ static int differ(struct oci_exec *x, uint32_t peer, size_t mine, bool large, ui
 			     "mismatched %s: the block between ranks %u and %u has %zu bytes on "
 			     "rank %u and %s on rank %u; what one sends must be as long as what "
 			     "the other expects",
-			     oci_collective_name(x->record.collective), x->team->rank, peer, mine,
-			     x->team->rank, text, peer);
+			     oci_collective_name(x->record.collective), me, other, mine, me, text,
+			     other);
 }
 
 /* A peer's offer: its slot, and the cell that is for me. 1, or -errno: it is of another size. */

@@ -99,7 +99,7 @@ static int died(struct oci_team *team, uint32_t rank)
 	oci_team_fail(team, -EOWNERDEAD, (int)rank,
 		      "rank %u (process %d) died while a communicator was prepared; it cannot be "
 		      "used any more",
-		      rank, team->creation->hellos[rank].segment.pid);
+		      oci_team_name(team, rank), team->creation->hellos[rank].segment.pid);
 	set_ready(team);
 	return -EOWNERDEAD;
 }
@@ -107,20 +107,22 @@ static int died(struct oci_team *team, uint32_t rank)
 /* Says no, and why: by itself or because another rank has. error. */
 static int say_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int error)
 {
+	uint32_t name = oci_team_name(team, culprit), first = oci_team_name(team, 0);
+
 	if (no == OCI_NO_DIED)
 		return died(team, culprit);
 	if (no == OCI_NO_OPTIONS)
 		oci_team_say(team,
-			     "rank %u has other ONECOPY_ options than rank 0: set them alike on "
+			     "rank %u has other ONECOPY_ options than rank %u: set them alike on "
 			     "all ranks",
-			     culprit);
+			     name, first);
 	else if (no == OCI_NO_MODEL)
 		oci_team_say(team,
-			     "rank %u goes by another cost model than rank 0: give all ranks the "
+			     "rank %u goes by another cost model than rank %u: give all ranks the "
 			     "same tuning file (ONECOPY_TUNING, see onecopy-tune)",
-			     culprit);
+			     name, first);
 	else
-		oci_team_say(team, "rank %u cannot take part in the team: %s", culprit,
+		oci_team_say(team, "rank %u cannot take part in the team: %s", name,
 			     strerror(-error));
 	put_no(team, no, culprit, error);
 	return error;
@@ -210,7 +212,8 @@ static int member_attach(struct oci_team *team, uint32_t r)
 	if (error) {
 		oci_info("rank %u cannot map the segment of rank %u (process %d): %s; "
 			 "non-dumpable processes and other user namespaces forbid it",
-			 team->rank, r, hello->segment.pid, strerror(-error));
+			 oci_team_name(team, team->rank), oci_team_name(team, r),
+			 hello->segment.pid, strerror(-error));
 		return error;
 	}
 	member->region = (struct oci_region *)oci_peer_region(member->peer, hello->region_offset,
@@ -241,7 +244,7 @@ static int room_for_segments(const struct oci_team *team)
 		"the other ranks take %zu MiB; the collectives of this communicator stay with the "
 		"MPI. Raise the limit, set it before the first communicator is used, and alike on "
 		"all ranks, or lower ONECOPY_SEGMENT_BYTES",
-		team->rank, left >> 20, bytes >> 20);
+		oci_team_name(team, team->rank), left >> 20, bytes >> 20);
 	return -ENOMEM;
 }
 
@@ -300,7 +303,7 @@ static uint32_t probe(const struct oci_team *team, uint32_t r)
 		return can;
 	can = team->probe(peer, why, sizeof(why));
 	if (why[0])
-		oci_info("rank %u: %s; this pair copies %s", r, why,
+		oci_info("rank %u: %s; this pair copies %s", oci_team_name(team, r), why,
 			 can & 1u << OCI_MECH_CMA ? "by cma" : "through shared memory");
 	else
 		__atomic_store_n(&peer->can, can, __ATOMIC_RELAXED);

@@ -115,32 +115,35 @@ int oci_hello_fill(struct oci_team *team, struct oci_hello *hello)
 int oci_hellos_judge(const struct oci_team *team, char *why, size_t n)
 {
 	const struct oci_hello *hellos = team->creation->hellos, *first = &hellos[0];
+	uint32_t first_name = oci_team_name(team, 0);
 
 	for (uint32_t r = 0; r < team->size; r++) {
 		const struct oci_hello *h = &hellos[r];
+		uint32_t name = oci_team_name(team, r);
 
 		if (h->abi != first->abi) {
 			snprintf(why, n,
-				 "rank %u runs another version of onecopy than rank 0: "
+				 "rank %u runs another version of onecopy than rank %u: "
 				 "use one build for the whole job",
-				 r);
+				 name, first_name);
 			return -EPROTO;
 		}
 		if (h->error) {
-			snprintf(why, n, "rank %u has no shared memory for onecopy: %s", r,
+			snprintf(why, n, "rank %u has no shared memory for onecopy: %s", name,
 				 strerror(-h->error));
 			return h->error;
 		}
 		if (memcmp(h->boot_id, first->boot_id, 16)) {
-			snprintf(why, n, "rank %u is on another node than rank 0", r);
+			snprintf(why, n, "rank %u is on another node than rank %u", name,
+				 first_name);
 			return -EXDEV;
 		}
 		if (h->pid_namespace != first->pid_namespace) {
 			snprintf(why, n,
-				 "rank %u is in another PID namespace than rank 0 (a "
+				 "rank %u is in another PID namespace than rank %u (a "
 				 "container of its own): start all ranks of a node in one "
 				 "container",
-				 r);
+				 name, first_name);
 			return -EXDEV;
 		}
 	}

@@ -138,6 +138,11 @@ static inline enum oci_team_state oci_team_state(const struct oci_team *team)
  * culprit: the rank that died, or whose calls differ from ours; -1: none in particular. */
 int oci_team_fail(struct oci_team *team, int error, int culprit, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* What sentences call a rank. */
+static inline uint32_t oci_team_name(const struct oci_team *team, uint32_t rank)
+{
+	return team->bootstrap.names ? team->bootstrap.names[rank] : rank;
+}
 /* Keeps a sentence without making the team unusable (a refused argument). */
 void oci_team_say(struct oci_team *team, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

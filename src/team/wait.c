@@ -93,16 +93,19 @@ static int pass_on(struct oci_team *team, uint32_t from, uint64_t poison)
 		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
 				     "rank %u died during a collective (rank %u noticed it); this "
 				     "communicator cannot be used any more",
-				     oci_poison_rank(poison), from);
+				     oci_team_name(team, oci_poison_rank(poison)),
+				     oci_team_name(team, from));
 	if (error == -EPROTO && oci_poison_rank(poison) < team->size)
 		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
 				     "mismatched collectives: the calls of ranks %u and %u differ "
 				     "(rank %u said how); all ranks must call alike",
-				     from, oci_poison_rank(poison), from);
+				     oci_team_name(team, from),
+				     oci_team_name(team, oci_poison_rank(poison)),
+				     oci_team_name(team, from));
 	return oci_team_fail(team, error, -1,
 			     "rank %u gave up a collective (%s); this communicator cannot be used "
 			     "any more",
-			     from, strerror(-error));
+			     oci_team_name(team, from), strerror(-error));
 }
 
 int oci_team_hear(struct oci_team *team, const struct oci_awaited *awaited)
@@ -138,13 +141,14 @@ int oci_team_look(struct oci_team *team, const struct oci_awaited *awaited)
 		return oci_team_fail(team, -EOWNERDEAD, (int)awaited->peer,
 				     "rank %u (process %d) died during a collective; this "
 				     "communicator cannot be used any more",
-				     awaited->peer, (int)member->pid);
+				     oci_team_name(team, awaited->peer), (int)member->pid);
 	if (left && !poison)
 		return oci_team_fail(team, -EPROTO, (int)awaited->peer,
 				     "mismatched collectives: rank %u has left the team (its "
 				     "communicator was freed) without the collective that rank %u "
 				     "called; all ranks must call alike",
-				     awaited->peer, team->rank);
+				     oci_team_name(team, awaited->peer),
+				     oci_team_name(team, team->rank));
 	return pass_on(team, awaited->peer, poison);
 }
 

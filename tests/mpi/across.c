@@ -6,7 +6,7 @@
  * "off" these are none, as a rank does not take part; with "first", as ranks 0 and 1 cannot form a
  * team, they are those of the communicator without rank 0; with "auto" they are of no account. With
  * "leave" the ranks of node2 are killed. One file, as each part of it counts what must have gone
- * so.
+ * so. With "differ" see there.
  */
 #include "checked.h"
 
@@ -520,6 +520,38 @@ static void leave(void)
 	}
 }
 
+/* What is wrong with the words of a communicator is said once, whatever it is used for. Then the
+ * last two ranks, both on node2, differ in what they call, and say what they have heard. */
+static void differ(void)
+{
+	char text[MPI_MAX_ERROR_STRING], key[64];
+	MPI_Request request;
+	MPI_Info info;
+	MPI_Comm comm;
+	int error, length, sum = 0, one = 1;
+
+	case_info_key(key, sizeof(key), CASE_bcast);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, key, "nonsense");
+	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+	MPI_Info_free(&info);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	MPI_Barrier(comm);
+	MPI_Ibarrier(comm, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Barrier(comm);
+	MPI_Ibarrier(comm, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	if (world_rank == world_size - 1)
+		error = MPI_Bcast(&sum, 1, MPI_INT, 0, comm);
+	else
+		error = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+	MPI_Error_string(error, text, &length);
+	fprintf(stderr, "rank %d heard: %s\n", world_rank, text);
+	sleep(1);
+	MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
 int main(int argc, char **argv)
 {
 	struct place place;
@@ -531,6 +563,8 @@ int main(int argc, char **argv)
 	less = argc > 1 ? argv[1] : "";
 	if (!strcmp(less, "leave"))
 		leave();
+	if (!strcmp(less, "differ"))
+		differ();
 	run_on(MPI_COMM_WORLD, 0);
 	/* Backwards; mixed; without the last one; without the first; and as it was, used again. */
 	for (int i = 0; i < 5; i++) {

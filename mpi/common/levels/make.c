@@ -6,9 +6,8 @@
 #define NO_MEMORY "a rank has no memory for it, or too many such communicators already"
 #define ALONE "each rank is alone on its node"
 
-/* Lanes of a process at a time: each takes two communicators of the MPI's, of which there are 2048
- * in MPICH. */
-enum { MOST = 256 };
+/* Lanes of a process at a time: each takes two communicators of the MPI's. */
+enum { MOST = OCI_PORT_PARTS / 2 };
 static uint32_t alive; /* atomic */
 
 /*
@@ -70,6 +69,17 @@ static struct oci_mpi_lane *lane_allocate(uint32_t size)
 	return lane;
 }
 
+/* Of the nodes that have a team the first one speaks for all, when the communicator gets its own.
+ */
+static bool is_quiet(const struct oci_mpi_levels *l, const struct oci_mpi_lane *lane)
+{
+	uint32_t speaks = 0;
+
+	while (l->node_of[speaks].ranks == 1)
+		speaks++;
+	return lane != l->lane || l->mine != speaks;
+}
+
 static bool is_leader(const struct oci_mpi_comm *self, const struct oci_mpi_levels *l)
 {
 	return !l->local[self->rank];
@@ -96,6 +106,8 @@ static bool divide(struct oci_mpi_comm *self, struct oci_mpi_levels *l, struct o
 	if (alone)
 		return true;
 	memcpy(lane->node->forced, self->forced, sizeof(self->forced));
+	lane->node->names = l->order + mine->start;
+	lane->node->quiet = is_quiet(l, lane);
 	if (!oci_mpi_team(lane->node))
 		return false;
 	/* Parts are not what was left to the MPI, and on a node the leader's side of some is bytes,

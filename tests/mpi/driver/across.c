@@ -232,6 +232,40 @@ SCENARIO(across_left)
 	job_free(&result);
 }
 
+/*
+ * across_differ: ranks 1 and 2, on node2, call other things than each other: both say so of ranks 1
+ * and 2, not of the first two of a node. What is wrong with an info key is said once.
+ */
+SCENARIO(across_differ)
+{
+	struct job job = job_across("1:2", false, "across");
+	struct job_result result;
+	int warned;
+
+	(void)words;
+	job_set(&job, "ONECOPY_LEVELS=on");
+	job_add(&job, "differ");
+	job.silence_s = 20;
+	job_run(&job, &result);
+	verdict_skip(&result);
+	if (result.hung)
+		verdict_fail(&result, "the job waits");
+	for (int rank = 1; rank <= 2; rank++) {
+		const char *key = job_text("rank %d heard:", rank);
+		char line[512] = "";
+
+		if (!verdict_word(&result, key, line, sizeof(line)) ||
+		    !strstr(line, "mismatched collectives: ") || !strstr(line, "rank 1 called ") ||
+		    !strstr(line, "rank 2 called "))
+			verdict_fail(&result, "%s '%s'", key, line);
+	}
+	warned = verdict_count(&result, "=nonsense of a communicator is ignored");
+	if (warned != 1)
+		verdict_fail(&result, "a wrong info key was warned of %d times", warned);
+	verdict_done("across_differ: two ranks of node2 differ, and are named\n");
+	job_free(&result);
+}
+
 /* ---- bytes between hosts ----------------------------------------------------------------------
  *
  * Two hosts of two ranks, root 0. Headers and acknowledgements come on top of what the algorithms
