@@ -19,13 +19,12 @@ if [ ! -e "$kdir/Makefile" ]; then
 	exit 1
 fi
 mkdir -p "$out/uapi/linux" "$out/compat"
+out=$(cd "$out" && pwd)
+cd "$here"
 for file in Kbuild *.c *.h uapi/linux/*.h compat/*.h; do
-	for source in "$here"/$file; do
-		# Kept where it is the same, so that only what has changed is built again.
-		to=$out/${source#"$here"/}
-		cmp -s "$source" "$to" || cp "$source" "$to"
-	done
+	# Kept where it is the same, so that only what has changed is built again.
+	cmp -s "$file" "$out/$file" || cp "$file" "$out/$file"
 done
-make --no-print-directory -j"$(nproc)" -C "$kdir" M="$(cd "$out" && pwd)" ${W:+W=$W} ${C:+C=$C} modules
+make --no-print-directory -j"$(nproc)" -C "$kdir" M="$out" ${W:+W=$W} ${C:+C=$C} modules
 echo "$out/onecopy.ko is built for $(modinfo -F vermagic "$out/onecopy.ko" 2>/dev/null ||
 	sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' "$kdir/include/generated/utsrelease.h")"

@@ -186,6 +186,9 @@ static bool advance(struct onecopy_graph *graph)
 	do {
 		before = moves;
 		moves += compute_one(graph);
+		/* It may have been cut short: onecopy_graph_stop() ends the graph. */
+		if (READ_ONCE(graph->closing))
+			return false;
 		for (u32 i = 0; i < graph->lane_count; i++) {
 			struct onecopy_lane *lane = &graph->lane[i];
 			int moved = can_move(graph, lane) ? move_piece(graph, lane) : 0;
@@ -197,7 +200,7 @@ static bool advance(struct onecopy_graph *graph)
 			moves += moved;
 		}
 		cond_resched();
-	} while (moves > before && moves < MOVES && !READ_ONCE(graph->closing));
+	} while (moves > before && moves < MOVES);
 	if (!graph->left)
 		end(graph, 0);
 	return graph->active && moves > before;
@@ -374,7 +377,7 @@ void onecopy_graph_stop(struct onecopy_file *file)
 
 	if (!graph)
 		return;
-	/* A CALC may be long, and what is cut short is seen by nobody any more. */
+	/* A CALC may be long, and what is cut short is not sent. */
 	WRITE_ONCE(graph->closing, true);
 	for (u32 i = 0; i < graph->link_count; i++)
 		if (graph->link[i].socket)

@@ -153,7 +153,7 @@ fault no-limit together region.c pinned_memory_is_counted "FAILED +pinned_memory
 s{sum <= most \|\| }{true || }s
 PERL
 fault memory-that-went-not-noticed together region.c gone_with_its_memory "FAILED +gone_with_its_memory" <<'PERL'
-s{(static bool is_there.*?bool same = true;\n)}{$1\n\treturn true;\n}s
+s{(static int is_there.*?int error = 0;\n)}{$1\n\treturn 0;\n}s
 PERL
 fault status-told-too-early together copy.c in_order "FAILED +in_order" <<'PERL'
 s{(\tbool idle;\n)}{$1\n\tif (job->status)\n\t\tonecopy_status_tell(file, job->status, 0);}s

@@ -856,6 +856,45 @@ static void graph_hostile(void)
 	CHECK(pinned_becomes(pinned));
 }
 
+/* What a CALC has not combined when its file is closed is sent to nobody. */
+static void graph_closed_while_it_computes(void)
+{
+	enum { BYTES = 16 << 20, LAST = 4096, TRIES = 5 };
+	const volatile uint8_t *sums;
+	uint8_t got[LAST];
+	bool cut = false;
+
+	for (int try = 0; try < TRIES && !cut; try++) {
+		ssize_t bytes;
+
+		begin(2, BYTES, BYTES);
+		sums = bytes_of(0, 0);
+		memset(bytes_of(0, 0), 1, BYTES);
+		memset(bytes_of(0, 1), 2, BYTES);
+		add(&ranks[0].build, (struct onecopy_graph_node){ .kind = ONECOPY_GRAPH_CALC,
+								  .op = ONECOPY_CALC_SUM,
+								  .type = 1,
+								  .from = 1,
+								  .count = BYTES });
+		move(&ranks[0].build, ONECOPY_GRAPH_SEND, 1, 0, BYTES - LAST, LAST);
+		after(&ranks[0].build, 0);
+		CHECK(!create_graph(&ranks[0]));
+		CHECK(!issue(&ranks[0]));
+		while (sums[BYTES / 16] == 1)
+			usleep(100);
+		close_rank(&ranks[0]);
+		cut = sums[BYTES - 1] == 1;
+		/* The socket is ours still, and would keep the peer waiting if it were not shut. */
+		bytes = recv(ranks[1].sockets[0], got, LAST, MSG_WAITALL);
+		CHECK(!cut || bytes <= 0);
+		for (ssize_t i = 0; i < bytes; i++)
+			CHECK(got[i] == 3);
+		open_rank(&ranks[0]);
+		finish(2);
+	}
+	CHECK(cut);
+}
+
 /* Of ranks that hand on what comes one is killed at any moment, of some rounds while all run. */
 static void graph_killed(void)
 {
@@ -874,6 +913,8 @@ static void graph_killed(void)
 		for (int r = 0; r < COUNT; r++)
 			memcpy(sockets[r], ranks[r].sockets, sizeof(sockets[r]));
 		for (unsigned int r = 0; r < COUNT; r++) {
+			uint32_t status;
+
 			child[r] = fork();
 			CHECK(child[r] >= 0);
 			if (child[r])
@@ -903,9 +944,15 @@ static void graph_killed(void)
 				_exit(0);
 			}
 			__atomic_fetch_add(running, 1, __ATOMIC_RELAXED);
-			do
+			if (!r)
+				fill(bytes_of(0, 0), BYTES, 7);
+			do {
 				CHECK(!issue(&ranks[r]));
-			while (status_of(&ranks[r]) == ONECOPY_STATUS_DONE);
+				status = status_of(&ranks[r]);
+				CHECK(status != ONECOPY_STATUS_DONE ||
+				      is_filled(bytes_of(r, 0), BYTES, 7));
+			} while (status == ONECOPY_STATUS_DONE);
+			CHECK(status == (ONECOPY_STATUS_FAILED | ECONNRESET));
 			_exit(0);
 		}
 		finish(COUNT);
@@ -915,17 +962,25 @@ static void graph_killed(void)
 		kill(child[round % COUNT], SIGKILL);
 		/* The others hear of it. */
 		for (int r = 0; r < COUNT; r++)
-			CHECK(waitpid(child[r], NULL, 0) == child[r]);
+			CHECK(child_succeeds(child[r]) || r == round % COUNT);
 	}
 	CHECK(pinned_becomes(pinned));
 }
 
 const struct test graph_tests[] = {
-	TEST(graph_broadcasts),	    TEST(graph_computes),
-	TEST(graph_random),	    TEST(graph_crosses),
-	TEST(graph_lanes),	    TEST(graph_peer_dies),
-	TEST(graph_cancelled),	    TEST(graph_memory_goes),
-	TEST(graph_written_beside), TEST(graph_refused_nodes),
-	TEST(graph_refused_calls),  TEST(graph_killed),
-	TEST(graph_hostile),	    NO_MORE_TESTS,
+	TEST(graph_broadcasts),
+	TEST(graph_computes),
+	TEST(graph_random),
+	TEST(graph_crosses),
+	TEST(graph_lanes),
+	TEST(graph_peer_dies),
+	TEST(graph_cancelled),
+	TEST(graph_memory_goes),
+	TEST(graph_written_beside),
+	TEST(graph_refused_nodes),
+	TEST(graph_refused_calls),
+	TEST(graph_killed),
+	TEST(graph_closed_while_it_computes),
+	TEST(graph_hostile),
+	NO_MORE_TESTS,
 };
