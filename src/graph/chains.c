@@ -26,7 +26,7 @@ enum { REACH = 64 };
  */
 enum { PIPES_MOST = 64 };
 
-int oci_chains_create(struct oci_chains *c, const struct oc_graph_run *run)
+int oci_chains_create(struct oci_chains *c, const struct oc_graph_run *run, uint32_t entries)
 {
 	size_t nodes = (size_t)run->view.nodes + 1;
 
@@ -39,7 +39,8 @@ int oci_chains_create(struct oci_chains *c, const struct oc_graph_run *run)
 	c->lane_back = malloc(nodes * sizeof(*c->lane_back));
 	c->first = malloc(nodes * sizeof(*c->first));
 	c->last = malloc(nodes * sizeof(*c->last));
-	if (!c->chain || !c->place || !c->behind || !c->token_of || !c->tokens_begin ||
+	c->put = malloc(entries * sizeof(*c->put));
+	if (!c->put || !c->chain || !c->place || !c->behind || !c->token_of || !c->tokens_begin ||
 	    !c->lane_back || !c->first || !c->last) {
 		oci_chains_destroy(c);
 		return -ENOMEM;
@@ -63,6 +64,7 @@ static void close_pipes(struct oci_chains *c)
 void oci_chains_destroy(struct oci_chains *c)
 {
 	close_pipes(c);
+	free(c->put);
 	free(c->chain);
 	free(c->place);
 	free(c->behind);
@@ -334,6 +336,8 @@ static struct io_uring_sqe *put(struct oc_graph_run *run, struct io_uring_sqe **
 	if (sqe && *before)
 		(*before)->flags |= IOSQE_IO_LINK;
 	*before = sqe;
+	if (sqe)
+		run->uring->chains.put[run->uring->chains.put_count++] = sqe;
 	return sqe;
 }
 
@@ -401,17 +405,25 @@ int oci_chains_submit(struct oc_graph_run *run)
 {
 	struct oci_uring *uring = run->uring;
 	struct oci_chains *c = &uring->chains;
-	uint32_t count = make_chains(run, uring->entries - uring->flying);
+	uint32_t count = make_chains(run, uring->entries - uring->flying), taken = 0;
+	int left = (int)io_uring_sq_ready(&uring->ring); /* a tick that the kernel did not take */
 	int err = 0, submitted;
 
 	if (!count)
 		return 0;
+	c->put_count = 0;
 	for (uint32_t chain = 0; !err && chain < c->chain_count; chain++)
 		err = put_chain(run, chain);
 	submitted = io_uring_submit(&uring->ring);
-	/* What the kernel has not taken does not come back. */
-	uring->flying += submitted > 0 ? (uint32_t)submitted : 0;
-	if (submitted >= 0 && (uint32_t)submitted != count + 2 * c->token_count)
+	if (submitted > left)
+		taken = (uint32_t)(submitted - left);
+	uring->flying += taken;
+	/* What the kernel has not taken it takes with what is put behind it. */
+	for (uint32_t i = taken; i < c->put_count; i++) {
+		io_uring_prep_nop(c->put[i]);
+		io_uring_sqe_set_data64(c->put[i], OCI_URING_CANCEL);
+	}
+	if (submitted >= 0 && taken != count + 2 * c->token_count)
 		err = err ? err : -EAGAIN;
 	return submitted < 0 ? submitted : err;
 }

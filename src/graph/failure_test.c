@@ -3,6 +3,8 @@
  * And what the kernel does while nobody calls. */
 #include "graph/world_test.h"
 
+#include <dlfcn.h>
+#include <liburing.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -218,4 +220,87 @@ TEST(what_is_no_stream_socket_is_refused)
 	close(pair[1]);
 	sockets[1] = 12345;
 	assert_int_equal(oc_graph_links_create(&links, sockets, 2), -EINVAL);
+}
+
+/* ---- requests that the kernel does not take ---------------------------------------------------
+ */
+
+static int refused_in; /* calls from now on; 0: none */
+
+int io_uring_submit(struct io_uring *ring)
+{
+	static int (*next)(struct io_uring * ring);
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "io_uring_submit");
+	return refused_in && !--refused_in ? -EAGAIN : next(ring);
+}
+
+/* Peer 0 sends nothing, and what is behind it keeps requests under way when others are refused. */
+static int wait_for_refused(int at, bool *refused)
+{
+	static int32_t memory[1000];
+	const struct oc_graph_buffer buffer = { memory, sizeof(memory) };
+	const struct oc_graph_calc sum = { .op = OC_GRAPH_SUM,
+					   .type = OC_GRAPH_INT32,
+					   .from_offset = 400,
+					   .to_offset = 800,
+					   .count = 100 };
+	int pair[3][2], socket[3], first, second, calc, result;
+	struct oc_graph_links *links;
+	struct oc_graph_run *run;
+	struct oc_graph *graph;
+
+	for (int p = 0; p < 3; p++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair[p]), 0);
+		socket[p] = pair[p][0];
+	}
+	assert_int_equal(oc_graph_links_create(&links, socket, 3), 0);
+	assert_int_equal(oc_graph_create(&graph), 0);
+	first = oc_graph_recv(graph, 0, 0, 0, 40);
+	oc_graph_recv(graph, 0, 0, 40, 40);
+	oc_graph_recv(graph, 1, 0, 80, 40);
+	second = oc_graph_recv(graph, 1, 0, 120, 40);
+	oc_graph_connect(graph, first, second);
+	first = oc_graph_recv(graph, 2, 0, 400, 400);
+	calc = oc_graph_calc(graph, &sum);
+	oc_graph_connect(graph, first, calc);
+	for (uint64_t i = 0; i < 5; i++) {
+		second = oc_graph_send(graph, 2, 0, 800 + i * 40, 40);
+		assert_int_equal(oc_graph_connect(graph, calc, second), 0);
+	}
+	assert_int_equal(oc_graph_prepare(&run, graph, links, &buffer, 1, NULL, 0), 0);
+	refused_in = at;
+	result = oc_graph_issue(run, OC_GRAPH_URING);
+	if (!result) {
+		/* They may be shut by now. */
+		send(pair[1][1], memory, 40, MSG_NOSIGNAL);
+		usleep(10000);
+		oc_graph_test(run);
+		send(pair[2][1], memory, 400, MSG_NOSIGNAL);
+		usleep(10000);
+		oc_graph_test(run);
+		/* Where only a tick was refused nothing else ends it. */
+		shutdown(pair[0][1], SHUT_RDWR);
+		result = oc_graph_wait(run);
+	}
+	*refused = !refused_in;
+	refused_in = 0;
+	oc_graph_run_free(run);
+	oc_graph_links_free(links);
+	for (int p = 0; p < 3; p++)
+		close(pair[p][1]);
+	return result;
+}
+
+TEST(what_the_kernel_does_not_take_is_an_error_and_no_hang)
+{
+	bool refused = true;
+	int at = 0;
+
+	if (oc_graph_uring_refusal())
+		oct_skip("%s", oc_graph_uring_refusal());
+	while (refused)
+		assert_int_not_equal(wait_for_refused(++at, &refused), 0);
+	assert_in_range(at, 4, 100);
 }

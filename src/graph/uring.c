@@ -123,7 +123,7 @@ int oci_uring_prepare(struct oc_graph_run *run)
 	uring = calloc(1, sizeof(*uring));
 	if (!uring)
 		return -ENOMEM;
-	err = oci_chains_create(&uring->chains, run);
+	err = oci_chains_create(&uring->chains, run, entries);
 	if (err)
 		goto discard;
 	/* The completions' ring is twice as long: there is always room in it. */
@@ -197,6 +197,12 @@ static void tick(struct oci_uring *uring, int result)
 	uring->cancelled = false;
 }
 
+/* Has the kernel taken what was put last, and what it had left before that? */
+static bool has_taken_all(struct oci_uring *uring)
+{
+	return io_uring_submit(&uring->ring) > 0 && !io_uring_sq_ready(&uring->ring);
+}
+
 static void ask_for_tick(struct oci_uring *uring)
 {
 	static struct __kernel_timespec second = { .tv_sec = 1 };
@@ -208,7 +214,7 @@ static void ask_for_tick(struct oci_uring *uring)
 	io_uring_prep_timeout(sqe, &second, 0, 0);
 	io_uring_sqe_set_data64(sqe, OCI_URING_TICK);
 	uring->moved = false;
-	uring->ticking = io_uring_submit(&uring->ring) == 1;
+	uring->ticking = has_taken_all(uring);
 }
 
 /* Was there one? */
@@ -246,8 +252,7 @@ static void cancel_all(struct oci_uring *uring)
 		return; /* tried again at the next look */
 	io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ALL | IORING_ASYNC_CANCEL_ANY);
 	io_uring_sqe_set_data64(sqe, OCI_URING_CANCEL);
-	if (io_uring_submit(&uring->ring) == 1)
-		uring->cancelled = true;
+	uring->cancelled = has_taken_all(uring);
 }
 
 void oci_uring_move(struct oc_graph_run *run)

@@ -43,6 +43,8 @@ struct oci_chains {
 	struct oci_token *tokens; /* by `after` */
 	struct oci_pair *pairs;
 	int (*pipes)[2];
+	struct io_uring_sqe **put; /* [entries] what was handed over last */
+	uint32_t put_count;
 	uint32_t chain_count, token_count, token_room, pair_count, pair_room;
 	uint32_t pipes_used, pipe_count, pipe_room;
 	uint32_t over; /* nodes up to here were over when last looked at */
@@ -59,7 +61,7 @@ struct oci_uring {
 	struct oci_chains chains;
 };
 
-int oci_chains_create(struct oci_chains *chains, const struct oc_graph_run *run);
+int oci_chains_create(struct oci_chains *chains, const struct oc_graph_run *run, uint32_t entries);
 void oci_chains_destroy(struct oci_chains *chains);
 /* Hands over all that can go on without the program. 0 or -errno. */
 int oci_chains_submit(struct oc_graph_run *run);
