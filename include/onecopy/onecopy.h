@@ -97,8 +97,8 @@ OC_API int oc_team_progress(struct oc_team *team);
 
 /*
  * Leaves the team; local, does not synchronise. Memory that peers may still read is given back
- * when all members have left. -EBUSY: an operation is still outstanding, or the team is neither
- * ready nor refused yet (oc_team_progress()); nothing was done.
+ * when all members have left. -EBUSY: an operation is still outstanding, or the team is being
+ * brought up (oc_team_progress()); nothing was done.
  */
 OC_API int oc_team_destroy(struct oc_team *team);
 

@@ -185,6 +185,11 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 		return;
 	}
 	print_front_ends(json_object_get(stats, "front_ends"), stream);
+	if (job == 1 && ranks > 1)
+		fprintf(stream,
+			"onecopy: each of %lld processes was a job of its own: the launcher may be another "
+			"MPI's than the program's\n",
+			ranks);
 	if (json_array_size(served)) {
 		char of[32] = "";
 

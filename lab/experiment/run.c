@@ -238,7 +238,11 @@ void run_explain(const struct run *run, int error, const char *why)
 		say("interrupted");
 		return;
 	}
-	say("A run failed: %s%s Run it by hand to see more:\n  %s\nIts last output:\n%s", why,
-	    *why && why[strlen(why) - 1] == '.' ? "" : ".", run->command,
-	    run->tail[0] ? run->tail : "(none)");
+	const char *stop = *why && why[strlen(why) - 1] == '.' ? "" : ".";
+
+	if (!run->command[0])
+		say("A run failed: %s%s", why, stop);
+	else
+		say("A run failed: %s%s Run it by hand to see more:\n  %s\nIts last output:\n%s",
+		    why, stop, run->command, run->tail[0] ? run->tail : "(none)");
 }

@@ -41,12 +41,12 @@ struct oc_predict_call {
 	enum oc_collective collective;
 	size_t bytes; /* of a block, as for oc_collective() */
 	uint32_t ranks;
-	bool shm;	   /* no pair of ranks can single-copy */
-	bool mapped;	   /* all ranks have shared heaps, and all buffers lie there */
-	bool shared_cpus;  /* more ranks than CPUs */
-	bool near;	   /* all ranks share a cache */
-	bool nonblocking;  /* or persistent */
-	bool forced;	   /* heed ONECOPY_<COLLECTIVE> of this process */
+	bool shm;	  /* no pair of ranks can single-copy */
+	bool mapped;	  /* all ranks have shared heaps, and all buffers lie there */
+	bool shared_cpus; /* more ranks than CPUs */
+	bool near;	  /* all ranks share a cache */
+	bool nonblocking; /* or persistent */
+	bool forced; /* heed ONECOPY, ONECOPY_MECHANISM and ONECOPY_<COLLECTIVE> of this process */
 	bool virtual_time; /* run the plans of each algorithm, too, with its best parameter */
 	/* These alone, "knomial:4", of which those are listed that can run the call, each with its
 	 * plans; NULL, 0: all that there are. */
@@ -118,10 +118,10 @@ const char *oc_inspect_allocator(void);
 /*
  * The plans of all ranks of a collective, as a Graphviz graph on `fd`: on a flat team, or with a
  * profile (NULL: none; a name or a file, as above) as its ranks fill that machine core by core. 0;
- * -EINVAL (no such algorithm, or none that has a plan on so many ranks), -ENOENT (a profile that
- * cannot be read), -ENOMEM, or what writing gave.
+ * -EINVAL (no such algorithm, none that has a plan on so many ranks, or the profile is none) and a
+ * sentence, -ENOMEM, or what writing gave.
  */
 int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm, uint32_t size,
-			const char *profile);
+			const char *profile, char *error, size_t n);
 
 #endif

@@ -55,7 +55,7 @@ static const char *sentence(enum oci_decided decided)
 	case OCI_BY_FILE:
 		return "a cell of the tuning file names it";
 	case OCI_BY_MEASURED:
-		return "it was measured on such a team, and nothing newer says otherwise";
+		return "a built-in table of measurements of such teams names it (onecopy tune replaces it)";
 	case OCI_BY_MODEL:
 		return "it is the cheapest by the model of those that may be chosen";
 	default:
@@ -72,6 +72,11 @@ static struct oci_choice decide(const struct oc_predict_call *call, const struct
 	enum oci_decided decided;
 	struct oci_choice choice;
 
+	if (call->forced && !oci_options()->enable) {
+		snprintf(predicted->chosen, sizeof(predicted->chosen), "mpi");
+		predicted->why = "onecopy is off here (ONECOPY)";
+		return (struct oci_choice){ .algorithm = OCI_CHOICE_MPI };
+	}
 	/* Of a v-variant no rank knows all sizes, so none is chosen by. */
 	if (oci_is_v(shape->collective))
 		known.bytes = 0;
@@ -244,6 +249,8 @@ struct predicting {
 /* 0, or what is wrong, and a sentence. To be ended if it is 0. */
 static int begin(const struct oc_predict_call *call, struct predicting *p, char *error, size_t n)
 {
+	bool by_shm = call->forced && oci_options()->mechanism == OCI_WAY_SHM;
+	bool mapped = call->mapped && !by_shm;
 	int failed = 0;
 
 	if ((unsigned int)call->collective >= OC_COLLECTIVES || !call->ranks) {
@@ -256,11 +263,11 @@ static int begin(const struct oc_predict_call *call, struct predicting *p, char 
 		.unit = oci_is_reduction(call->collective) ? 8 : 1,
 		.size = call->ranks,
 		.oversubscribed = call->shared_cpus,
-		.single_copy = !call->shm || call->mapped,
-		.mapped = call->mapped,
+		.single_copy = mapped || !(call->shm || by_shm),
+		.mapped = mapped,
 		.common = call->near ? OCI_TOPO_L3 : OCI_TOPO_MACHINE,
-		.large_slots = call->ranks == 2 && call->near && !call->mapped &&
-			       !call->shared_cpus && !call->nonblocking &&
+		.large_slots = call->ranks == 2 && call->near && !mapped && !call->shared_cpus &&
+			       !call->nonblocking &&
 			       oci_large_slots_gain(call->collective, call->bytes),
 		.nonblocking = call->nonblocking,
 	};
@@ -355,15 +362,17 @@ int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
 }
 
 /* Ranks that fill the profile's machine core by core; without a profile they are flat. */
-static int hierarchy_of(const char *profile, uint32_t size, const struct oci_hierarchy **hierarchy)
+static int hierarchy_of(const char *profile, uint32_t size, const struct oci_hierarchy **hierarchy,
+			char *error, size_t n)
 {
 	struct oci_model model;
-	char error[64];
-	int failed = profile ? load(profile, &model, error, sizeof(error)) : 0;
+	int failed;
 
 	*hierarchy = NULL;
-	if (failed || !profile)
-		return failed;
+	if (!profile)
+		return 0;
+	if (load(profile, &model, error, n))
+		return -EINVAL;
 	failed = oci_predict_hierarchy(&model, size, hierarchy);
 	oci_model_destroy(&model);
 	return failed;
@@ -382,28 +391,36 @@ static int print_dot(int fd, const char *algorithm, struct oci_plan **plans, uin
 }
 
 int oc_inspect_plan_dot(int fd, enum oc_collective collective, const char *algorithm, uint32_t size,
-			const char *profile)
+			const char *profile, char *error, size_t n)
 {
 	const struct oci_hierarchy *hierarchy;
+	const struct oci_algorithm *a;
 	struct oci_plan **plans;
 	struct oci_forced forced;
 	const char *expected;
-	int error;
+	int failed;
 
 	if (!size || oci_forced_parse(collective, algorithm, &forced, &expected) ||
-	    !forced.forced || forced.choice.algorithm == OCI_CHOICE_MPI)
+	    !forced.forced || forced.choice.algorithm == OCI_CHOICE_MPI) {
+		snprintf(error, n, "auto and mpi are no algorithms, so they have no plan");
 		return -EINVAL;
-	error = hierarchy_of(profile, size, &hierarchy);
-	if (error)
-		return error == -EINVAL ? -ENOENT : error;
-	error = oci_predict_plans(&(struct oci_shape){ .collective = collective,
-						       .size = size,
-						       .hierarchy = hierarchy },
-				  forced.choice, &plans);
-	if (!error) {
-		error = print_dot(fd, algorithm, plans, size);
+	}
+	failed = hierarchy_of(profile, size, &hierarchy, error, n);
+	if (failed)
+		return failed;
+	failed = oci_predict_plans(&(struct oci_shape){ .collective = collective,
+							.size = size,
+							.hierarchy = hierarchy },
+				   forced.choice, &plans);
+	if (!failed) {
+		failed = print_dot(fd, algorithm, plans, size);
 		oci_predict_forget(plans, size);
 	}
+	a = oci_algorithm(collective, forced.choice.algorithm);
+	if (failed == -EINVAL)
+		snprintf(error, n, "%s of %s has no plan on %u ranks: it needs %s", algorithm,
+			 oci_collective_name(collective), size,
+			 a->needs ? a->needs : "more of them");
 	oci_hierarchy_put(hierarchy);
-	return error;
+	return failed;
 }

@@ -66,7 +66,8 @@ static void warn_of_unfit(const struct oc_team *team)
 	for (unsigned int c = 0; c < OC_COLLECTIVES; c++)
 		if (is_unfit(c, &forced_by_environment[c], team->team.size, why, sizeof(why)) &&
 		    !__atomic_exchange_n(&warned[c], true, __ATOMIC_RELAXED))
-			oci_warn("%s; the automatic choice is used", why);
+			oci_log(oci_option_warning_level(), "%s; the automatic choice is used",
+				why);
 }
 
 const struct oci_forced *oci_forced_by_environment(enum oc_collective collective)

@@ -6,6 +6,7 @@
 #include "lab/tune/tune.h"
 #include "names.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const struct {
@@ -128,8 +129,8 @@ const struct option_set bench_options = {
 			  "of programs one of small ones: whether everything works",
 			  AT(quick) },
 			{ "mpi", 0, "NAME",
-			  "openmpi, mpich or both (default: both; of collectives openmpi); so do the words "
-			  "themselves",
+			  "openmpi, mpich or both (default: both; of collectives openmpi); the words openmpi "
+			  "and mpich without --mpi do the same",
 			  .take = take_mpi },
 			{ "collectives", 0, "LIST",
 			  "Instead of words: some of " COLLECTIVE_WORDS "with commas between them",
@@ -329,6 +330,12 @@ static void check(const struct bench_choice *options)
 		if (!options->sizes.at[s] || options->sizes.at[s] > P2P_BYTES_MOST)
 			usage("--bytes %zu: a message is of 1 to %zu bytes", options->sizes.at[s],
 			      P2P_BYTES_MOST);
+	}
+	for (unsigned int s = 0; s < options->sizes.count && options->what & BENCH_COLLECTIVES;
+	     s++) {
+		if (options->sizes.at[s] > INT_MAX)
+			usage("--bytes %zu: MPI counts bytes in an int; valid: below 2 GiB",
+			      options->sizes.at[s]);
 	}
 	for (int i = 0; i < options->ranks_count && options->what & (OWN_RANKS | OF_JOBS); i++)
 		if (options->ranks_at[i] < 2)

@@ -58,8 +58,8 @@ const struct option_set info_options = {
 			  "The plans of all ranks of COLLECTIVE ALGORITHM RANKS, as a Graphviz graph",
 			  AT(plan) },
 			{ "profile", 'p', "NAME|FILE",
-			  "With --plan: the ranks fill this machine core by core (default: a flat one), "
-			  "which algorithms by hierarchy go by",
+			  "With --plan: the ranks fill this machine core by core (default: one where no rank is "
+			  "nearer to one than to another)",
 			  .take = predict_take_profile, AT(profile) },
 			{ 0 } },
 	.argument = take_argument,
@@ -72,6 +72,7 @@ const struct option_set info_options = {
 static int print_plan(const struct info_choice *options)
 {
 	enum oc_collective collective;
+	char why[1024];
 	uint32_t ranks;
 	int err;
 
@@ -82,16 +83,11 @@ static int print_plan(const struct info_choice *options)
 	name_check_algorithm(collective, options->arguments[1]);
 	ranks = predict_ranks(options->arguments[2], 1);
 	err = oc_inspect_plan_dot(STDOUT_FILENO, collective, options->arguments[1], ranks,
-				  options->profile);
+				  options->profile, why, sizeof(why));
 	if (!err)
 		return 0;
 	if (err == -EINVAL)
-		usage("%s of %s on %u ranks has no plan to show: auto and mpi are no "
-		      "algorithms, and some algorithms need at least 2 ranks",
-		      options->arguments[1], options->arguments[0], ranks);
-	if (err == -ENOENT)
-		usage("--profile %s cannot be read; onecopy explain --profile says why",
-		      options->profile);
+		usage("--plan: %s", why);
 	say("the plan cannot be printed: %s", strerror(-err));
 	return 1;
 }
@@ -245,11 +241,13 @@ static json_t *algorithms_json(void)
 
 			/* max 0 with a min: no upper end. */
 			if (a->parameter_min || a->parameter_max)
-				json_object_set_new(one, "parameter",
-						    json_pack("{s:I, s:I, s:I}", "default",
-							      (json_int_t)a->parameter_default,
-							      "min", (json_int_t)a->parameter_min,
-							      "max", (json_int_t)a->parameter_max));
+				json_object_set_new(
+					one, "parameter",
+					json_pack("{s:I, s:I, s:I}", "default",
+						  (json_int_t)a->parameter_default, "min",
+						  (json_int_t)a->parameter_min, "max",
+						  (json_int_t)(a->parameter_max ? a->parameter_max :
+										  UINT16_MAX)));
 			json_array_append_new(list, one);
 		}
 		json_object_set_new(object, oci_collective_name(collective), list);
@@ -542,13 +540,11 @@ static void print_algorithms(json_t *algorithms)
 		const json_t *parameter = json_object_get(one, "parameter");
 		long long least = json_number_at(parameter, "min"),
 			  most = json_number_at(parameter, "max");
-		char range[80] = "-", end[32] = "or more";
+		char range[80] = "-";
 
-		if (most)
-			snprintf(end, sizeof(end), "to %lld", most);
 		if (parameter)
-			snprintf(range, sizeof(range), ":%lld (%lld %s)",
-				 (long long)json_number_at(parameter, "default"), least, end);
+			snprintf(range, sizeof(range), ":%lld (%lld to %lld)",
+				 (long long)json_number_at(parameter, "default"), least, most);
 		table_add(&table, "%s\t%s\t%s\t%s", collective, json_text_at(one, "name"), range,
 			  json_text_at(one, "idea"));
 	}

@@ -105,7 +105,8 @@ const struct option_set run_options = {
 		"Runs COMMAND (mpirun, mpiexec, srun, or a script that starts several) with onecopy "
 		"under the MPI programs that it starts.\vExit status: that of COMMAND, 128 plus the "
 		"signal that ended it, 126 if it cannot be run, 127 if it is not found, 2 if the "
-		"options are wrong or a file cannot be written.",
+		"options are wrong or a file cannot be made. What cannot be written afterwards is said, "
+		"and the status stays that of COMMAND.",
 };
 
 /*
@@ -178,7 +179,7 @@ static const char *why_none(bool loaded)
 	return "no process of the job left counters. Either no program of an MPI ran, the launcher "
 	       "failed or was killed, or the program ended without MPI_Finalize, has sessions of "
 	       "MPI-4 alone under MPICH, uses neither Open MPI 4.1 or 5.0 nor MPICH or one of its "
-	       "kin, uses an MPI that moves device memory (ONECOPY_LOG=info says so), has its MPI "
+	       "kin, or one whose part of onecopy is missing (a line above says so), uses an MPI that moves device memory (ONECOPY_LOG=info says so), has its MPI "
 	       "linked statically or is set-user-ID (the dynamic linker preloads nothing "
 	       "then), or its ranks ran on other nodes, where the environment did not reach them";
 }

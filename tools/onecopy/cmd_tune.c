@@ -19,6 +19,7 @@ struct tune_choice {
 	const char *hosts;	      /* NULL: this host */
 	const char *network, *mpirun; /* the MPI's word, its launcher; NULL: not asked for */
 	bool json, system;
+	bool overruled; /* ONECOPY_TUNING is set, which jobs heed first */
 };
 
 static void take_ranks(void *options, const char *text)
@@ -238,9 +239,16 @@ static int report(const struct tune_choice *options, const char *path,
 		status = print_json(standard_output ? NULL : path, model);
 	else
 		print_terms(model);
-	if (!standard_output && !options->json)
-		printf("Written to %s, where jobs find it%s%s\n", path,
-		       options->output ? " with ONECOPY_TUNING=" : "", options->output ? path : "");
+	if (!standard_output && !options->json && options->output) {
+		char *whole = realpath(path, NULL);
+
+		printf("Written to %s, where jobs find it with ONECOPY_TUNING=%s\n", path,
+		       whole ? whole : path);
+		free(whole);
+	} else if (!standard_output && !options->json) {
+		printf("Written to %s, where jobs find it%s\n", path,
+		       options->overruled ? " without ONECOPY_TUNING, which is set here" : "");
+	}
 	return command_end(status);
 }
 
@@ -331,6 +339,7 @@ int tune_main(int argc, char **argv)
 	int error;
 
 	options_parse(&tune_options, argc, argv, &options);
+	options.overruled = getenv("ONECOPY_TUNING") != NULL;
 	if (options.mpirun && !options.network)
 		usage("--mpirun says how the hosts of --network are reached; valid: with it");
 	if (options.network &&

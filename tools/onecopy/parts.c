@@ -114,8 +114,8 @@ const char *part_trouble(const struct part *part, bool load)
 
 	if (!part->found) {
 		snprintf(text, sizeof(text),
-			 "it is not there; build or install it (it needs %s), or set %s",
-			 part->needs, part->variable);
+			 "it is not there; build or install it (it needs %s), or %s %s",
+			 part->needs, part->asked ? "correct" : "set", part->variable);
 		return text;
 	}
 	if (part->kind == PART_OPEN_MPI)
