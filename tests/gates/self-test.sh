@@ -23,6 +23,9 @@ make_good_tree() {
 	cp "$gates/../../.clang-format" "$tree"
 	put include/onecopy/onecopy.h "$spdx" 'int oc_version(void);'
 	put lab/inspect/inspect.h "$spdx" 'int oc_inspect(void);'
+	put kernel/good.c "$spdx" 'int good(void);'
+	put kernel/guest/faults.sh '#!/bin/bash' '# SPDX-License-Identifier: BSD-3-Clause' \
+		"fault named together good.c a_test says <<'PERL'" 's{good}{bad}' 'PERL'
 	put src/base/log.h "$spdx" '#include <stdio.h>'
 	put src/os/os.h "$spdx" '#include "base/log.h"'
 	put src/team/team.h "$spdx" '#include "os/os.h"' '#include "peer.h"'
@@ -84,7 +87,7 @@ refuses() {
 
 make_good_tree
 cp -r "$tree" "$scratch/good"
-for gate in format.sh include-order.sh doc-paths.sh spdx.sh words.sh; do
+for gate in format.sh include-order.sh doc-paths.sh seeds.sh spdx.sh words.sh; do
 	passes "$gate"
 	put .git 'gitdir: /nowhere'
 	refuses "$gate"
@@ -131,5 +134,7 @@ put src/base/bad.c "$spdx" '' "/* TO""DO: later */"
 catches words.sh src/base/bad.c:3
 put bad.md "FIX""ME"
 catches words.sh bad.md:1
+put kernel/good.c "$spdx" 'int better(void);'
+catches seeds.sh kernel/guest/faults.sh:3
 
 exit "$failed"
