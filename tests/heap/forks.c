@@ -218,12 +218,20 @@ static void *begin_meanwhile(void *unused)
 	return unused;
 }
 
-/* The second one is met. */
+static void nothing(void)
+{
+}
+
+/* The second fork() is met. */
+static void (*before_the_first)(void) = nothing;
 static void begin_to_fork(void)
 {
 	static int forks;
 
-	forking = ++forks == 2;
+	if (++forks == 1)
+		before_the_first();
+	else
+		forking = true;
 }
 
 /* Whether no block of many is another one's. */
@@ -255,6 +263,73 @@ static void fork_among_threads_that_begin(void)
 	while (beginners < BEGINNERS)
 		sched_yield();
 	CHECK(fork_and_meet(stop_for_a_second, has_blocks_of_its_own) == 0);
+}
+
+enum { SMALL = 1000, SMALLS = 60000, SOME = 40000 }; /* from SOME on behind the first segment */
+static size_t *small[SMALLS];
+
+/* Pages with room in them, to which what other threads free comes back. */
+static void fill_with_gaps(void)
+{
+	for (size_t i = 0; i < SMALLS; i++) {
+		small[i] = malloc(SMALL);
+		CHECK(small[i]);
+		*small[i] = i;
+	}
+	for (size_t i = SOME; i < SMALLS; i += 8) {
+		free(small[i]);
+		small[i] = NULL;
+	}
+}
+
+static void *free_meanwhile(void *unused)
+{
+	const struct timespec look = { .tv_nsec = 100000 };
+
+	beginners++;
+	while (!forking)
+		nanosleep(&look, NULL);
+	for (size_t i = SOME; i < SMALLS; i++)
+		free(small[i]);
+	return unused;
+}
+
+/* How many of new blocks are old ones. */
+static size_t count_again(void)
+{
+	size_t again = 0;
+
+	for (size_t i = 0; i < SMALLS; i++) {
+		size_t *block = malloc(SMALL);
+
+		CHECK(block);
+		memset(block, 0xff, SMALL);
+	}
+	for (size_t i = SOME; i < SMALLS; i++)
+		again += small[i] && *small[i] != i;
+	return again;
+}
+
+static void has_what_is_freed_meanwhile(const char *big, size_t bytes)
+{
+	has_ones(big, bytes);
+	CHECK(count_again() == 0);
+}
+
+/* Another thread frees what is in use in the child. */
+static void fork_among_threads_that_free(void)
+{
+	pthread_t thread;
+
+	before_the_first = fill_with_gaps;
+	CHECK(!pthread_atfork(begin_to_fork, NULL, NULL));
+	CHECK(!pthread_create(&thread, NULL, free_meanwhile, NULL));
+	while (!beginners)
+		sched_yield();
+	CHECK(fork_and_meet(stop_for_a_second, has_what_is_freed_meanwhile) == 0);
+	/* And is free here then. */
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(count_again() > (SMALLS - SOME) / 2);
 }
 
 static void fork_with_its_file_closed(void)
@@ -518,6 +593,7 @@ const struct scenario fork_scenarios[] = {
 	{ "fork_of_a_stopped_child", fork_of_a_stopped_child },
 	{ "fork_of_a_killed_child", fork_of_a_killed_child },
 	{ "fork_among_threads_that_begin", fork_among_threads_that_begin },
+	{ "fork_among_threads_that_free", fork_among_threads_that_free },
 	{ "fork_with_its_file_closed", fork_with_its_file_closed },
 	{ "fork_with_its_file_closed_and_pages_swapped_out",
 	  fork_with_its_file_closed_and_pages_swapped_out },

@@ -15,9 +15,9 @@
  * What other threads of the parent write meanwhile may be in the copy or not, word by word: where
  * that is mimalloc's own, the child could not allocate, so they wait in malloc() until it has its
  * copy (malloc.c), or for so long that they use memory which was not in use before, which is not
- * copied. What this one has on its stack must not change meanwhile: where that is
- * malloc's, see stack.c. vfork() and posix_spawn() run no handlers and pay nothing. A child made by
- * the system call alone shares the memory.
+ * copied; and what they free is freed when it has. What this one has on its stack must not change
+ * meanwhile: where that is malloc's, see stack.c. vfork() and posix_spawn() run no handlers and pay
+ * nothing. A child made by the system call alone shares the memory.
  */
 #include "dso.h"
 #include "raw.h"

@@ -70,10 +70,58 @@ static void *paused_malloc(size_t bytes)
 	return mi_malloc(bytes);
 }
 
+/*
+ * What is freed meanwhile: to the child it is in use, and would not be if its copy were made behind
+ * mi_free(). Private memory, made by the first fork() and kept.
+ */
+enum { DEFERRED = 1 << 20 };
+static void *_Atomic *deferred;
+static atomic_size_t deferred_count;
+
+/* Who takes it out of its place frees it. */
+static void free_deferred(void *_Atomic *place)
+{
+	void *memory = atomic_exchange(place, NULL);
+
+	if (memory)
+		mi_free(memory);
+}
+
+/* Sequentially consistent, all: either this sees that the pause is over, or heap_pause(), behind
+ * that, what is in its place. */
 static void paused_free(void *memory)
 {
-	wait_for_fork();
-	mi_free(memory);
+	while (memory) {
+		size_t at = deferred ? atomic_fetch_add(&deferred_count, 1) : DEFERRED;
+
+		if (at >= DEFERRED) {
+			wait_for_fork();
+			mi_free(memory);
+			return;
+		}
+		/* Else of who was given the place by an earlier fork(), and comes late. */
+		memory = atomic_exchange(&deferred[at], memory);
+		if (!atomic_load(&paused))
+			free_deferred(&deferred[at]);
+	}
+}
+
+static void begin_to_defer(void)
+{
+	if (!deferred)
+		deferred = raw_mmap(NULL, DEFERRED * sizeof(*deferred), PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (deferred == MAP_FAILED)
+		deferred = NULL;
+	atomic_store(&deferred_count, 0);
+}
+
+static void end_to_defer(void)
+{
+	size_t count = atomic_load(&deferred_count);
+
+	for (size_t at = 0; deferred && at < count && at < DEFERRED; at++)
+		free_deferred(&deferred[at]);
 }
 
 void heap_pause(bool is)
@@ -84,11 +132,16 @@ void heap_pause(bool is)
 		was_serving = atomic_load_explicit(&serving, memory_order_acquire);
 	if (!was_serving)
 		return;
-	/* Release, all: the last ones find mimalloc as the fork has left it. */
-	atomic_store_explicit(&paused, is, memory_order_release);
+	if (is)
+		begin_to_defer();
+	/* Release, all: the last ones find mimalloc as the fork has left it. The first one as
+	 * above. */
+	atomic_store(&paused, is);
 	atomic_store_explicit(&allocate, is ? paused_malloc : mi_malloc, memory_order_release);
 	atomic_store_explicit(&release, is ? paused_free : mi_free, memory_order_release);
 	atomic_store_explicit(&serving, !is, memory_order_release);
+	if (!is)
+		end_to_defer();
 }
 
 static OC_COLD bool settle(void)
@@ -120,6 +173,12 @@ static inline bool ours(void)
 {
 	/* Acquire: pairs with the release in settle(). */
 	return LIKELY(atomic_load_explicit(&serving, memory_order_acquire)) || settle();
+}
+
+static inline void let_go(void *memory)
+{
+	/* Acquire: pairs with the release in settle(), so the arena is seen with it. */
+	atomic_load_explicit(&release, memory_order_acquire)(memory);
 }
 
 static inline void *given(void *memory)
@@ -163,33 +222,35 @@ OC_EXPORT void *malloc(size_t bytes) __attribute__((alias("oc_heap_malloc")));
 
 OC_EXPORT void free(void *memory)
 {
-	/* Acquire: as above. */
-	atomic_load_explicit(&release, memory_order_acquire)(memory);
+	let_go(memory);
 }
 
-/* As mi_realloc(), but that the new place is backed before it is filled. */
-static void *grow(void *memory, size_t bytes)
+/* As mi_realloc(), but that the new place is backed before it is filled, and the old one freed as
+ * by free(). */
+static void *resize_block(void *memory, size_t bytes)
 {
 	size_t old = mi_usable_size(memory);
-	void *larger;
+	void *other;
 
-	if (bytes < HEAP_LARGE || bytes <= old)
+	/* Relaxed: who misses that a fork() has begun is as one who came before it. */
+	if ((bytes < HEAP_LARGE || bytes <= old) &&
+	    !atomic_load_explicit(&paused, memory_order_relaxed))
 		return given(mi_realloc(memory, bytes));
-	larger = backed(given(mi_malloc(bytes)), bytes);
-	if (!larger)
+	other = backed(given(mi_malloc(bytes)), bytes);
+	if (!other)
 		return NULL;
 	if (memory)
-		memcpy(larger, memory, old);
-	mi_free(memory);
-	return larger;
+		memcpy(other, memory, old < bytes ? old : bytes);
+	let_go(memory);
+	return other;
 }
 
 /* As the C library, where mimalloc would give a block of no bytes: programs count on either. */
 static inline void *resize(void *memory, size_t bytes)
 {
 	if (bytes || !memory)
-		return grow(memory, bytes);
-	mi_free(memory);
+		return resize_block(memory, bytes);
+	let_go(memory);
 	return NULL;
 }
 
@@ -251,7 +312,7 @@ OC_EXPORT int malloc_trim(size_t pad)
 	OC_EXPORT void name(void *memory)              \
 	{                                              \
 		if (ours())                            \
-			mi_free(memory);               \
+			let_go(memory);                \
 		else                                   \
 			NEXT(name, freeing *)(memory); \
 	}
