@@ -191,52 +191,55 @@ static void fork_of_a_killed_child(void)
 	CHECK(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 }
 
+/* Of this process and those that it makes. */
+static atomic_bool *met;
+enum { BEGINNERS = 8 };
+static atomic_int waiting, begun;
+
 static void stop_for_a_second(pid_t child)
 {
 	kill(child, SIGSTOP);
+	*met = true;
 	sleep(1);
 	kill(child, SIGCONT);
 }
 
-enum { BEGINNERS = 8, BLOCKS = 3000000 };
-static atomic_int beginners, begun;
-static atomic_bool forking;
+static void wait_until_it_is_met(void)
+{
+	const struct timespec look = { .tv_nsec = 100000 };
+
+	waiting++;
+	while (!*met)
+		nanosleep(&look, NULL);
+}
+
+/* Threads that do something while the child is stopped before it has its copy. */
+static void begin_threads(pthread_t *thread, int count, void *(*run)(void *))
+{
+	met = mmap(NULL, sizeof(*met), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(met != MAP_FAILED);
+	for (int i = 0; i < count; i++)
+		CHECK(!pthread_create(&thread[i], NULL, run, NULL));
+	while (waiting < count)
+		sched_yield();
+}
 
 static void *begin_meanwhile(void *unused)
 {
-	const struct timespec look = { .tv_nsec = 100000 };
 	char *first;
 
-	beginners++;
-	while (!forking)
-		nanosleep(&look, NULL);
+	wait_until_it_is_met();
 	first = malloc(1000);
 	CHECK(first);
 	memset(first, 0xaa, 1000);
 	begun++;
-	pause();
 	return unused;
-}
-
-static void nothing(void)
-{
-}
-
-/* The second fork() is met. */
-static void (*before_the_first)(void) = nothing;
-static void begin_to_fork(void)
-{
-	static int forks;
-
-	if (++forks == 1)
-		before_the_first();
-	else
-		forking = true;
 }
 
 /* Whether no block of many is another one's. */
 static void has_blocks_of_its_own(const char *big, size_t bytes)
 {
+	enum { BLOCKS = 3000000 };
 	static size_t *block[BLOCKS];
 
 	CHECK(begun == 0); /* as this memory was when the child was made */
@@ -251,26 +254,26 @@ static void has_blocks_of_its_own(const char *big, size_t bytes)
 		CHECK(block[i][0] == i && block[i][1] == ~i);
 }
 
-/* Threads that take their first memory while the child copies, which takes longer than they wait.
- */
+/* Threads that take their first memory, after they have waited for so long as they do. */
 static void fork_among_threads_that_begin(void)
 {
-	pthread_t thread;
+	pthread_t thread[BEGINNERS];
 
-	CHECK(!pthread_atfork(begin_to_fork, NULL, NULL));
-	for (int i = 0; i < BEGINNERS; i++)
-		CHECK(!pthread_create(&thread, NULL, begin_meanwhile, NULL));
-	while (beginners < BEGINNERS)
-		sched_yield();
+	begin_threads(thread, BEGINNERS, begin_meanwhile);
 	CHECK(fork_and_meet(stop_for_a_second, has_blocks_of_its_own) == 0);
+	for (int i = 0; i < BEGINNERS; i++)
+		CHECK(!pthread_join(thread[i], NULL));
 }
 
 enum { SMALL = 1000, SMALLS = 60000, SOME = 40000 }; /* from SOME on behind the first segment */
 static size_t *small[SMALLS];
 
-/* Pages with room in them, to which what other threads free comes back. */
+/* Once, before fork(), when the large block is there: pages with room in them, to which what other
+ * threads free comes back. */
 static void fill_with_gaps(void)
 {
+	if (small[0])
+		return;
 	for (size_t i = 0; i < SMALLS; i++) {
 		small[i] = malloc(SMALL);
 		CHECK(small[i]);
@@ -284,12 +287,9 @@ static void fill_with_gaps(void)
 
 static void *free_meanwhile(void *unused)
 {
-	const struct timespec look = { .tv_nsec = 100000 };
-
-	beginners++;
-	while (!forking)
-		nanosleep(&look, NULL);
-	for (size_t i = SOME; i < SMALLS; i++)
+	wait_until_it_is_met();
+	/* Those first that are copied last. */
+	for (size_t i = SMALLS; i-- > SOME;)
 		free(small[i]);
 	return unused;
 }
@@ -316,18 +316,14 @@ static void has_what_is_freed_meanwhile(const char *big, size_t bytes)
 	CHECK(count_again() == 0);
 }
 
-/* Another thread frees what is in use in the child. */
+/* Another thread frees what is in use in the child, and free here when that has its copy. */
 static void fork_among_threads_that_free(void)
 {
 	pthread_t thread;
 
-	before_the_first = fill_with_gaps;
-	CHECK(!pthread_atfork(begin_to_fork, NULL, NULL));
-	CHECK(!pthread_create(&thread, NULL, free_meanwhile, NULL));
-	while (!beginners)
-		sched_yield();
+	CHECK(!pthread_atfork(fill_with_gaps, NULL, NULL));
+	begin_threads(&thread, 1, free_meanwhile);
 	CHECK(fork_and_meet(stop_for_a_second, has_what_is_freed_meanwhile) == 0);
-	/* And is free here then. */
 	CHECK(!pthread_join(thread, NULL));
 	CHECK(count_again() > (SMALLS - SOME) / 2);
 }
