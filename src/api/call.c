@@ -405,10 +405,12 @@ static int decide(struct oc_team *team, const struct oc_call *call, enum oci_for
 static bool is_recent(const struct oci_recent *recent, const struct oc_call *call,
 		      enum oci_form form)
 {
-	const struct oci_exec *ready = &recent->ready;
+	const struct oci_exec *ready;
 
-	if (!recent || !recent->cached || recent->form != form ||
-	    ready->plan->key.in_place != trades(call) ||
+	if (!recent || !recent->cached || recent->form != form)
+		return false;
+	ready = &recent->ready;
+	if (ready->plan->key.in_place != trades(call) ||
 	    (ready->params.bytes != call->bytes && !oci_is_v(call->collective)))
 		return false;
 	if (oci_is_reduction(call->collective) &&

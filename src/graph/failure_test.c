@@ -270,6 +270,7 @@ static int wait_for_refused(int at, bool *refused)
 		assert_int_equal(oc_graph_connect(graph, calc, second), 0);
 	}
 	assert_int_equal(oc_graph_prepare(&run, graph, links, &buffer, 1, NULL, 0), 0);
+	oc_graph_free(graph);
 	refused_in = at;
 	result = oc_graph_issue(run, OC_GRAPH_URING);
 	if (!result) {
