@@ -20,6 +20,7 @@ if [ ! -e "$kdir/Makefile" ]; then
 fi
 mkdir -p "$out/uapi/linux" "$out/compat"
 out=$(cd "$out" && pwd)
+kdir=$(cd "$kdir" && pwd)
 cd "$here"
 for file in Kbuild *.c *.h uapi/linux/*.h compat/*.h; do
 	# Kept where it is the same, so that only what has changed is built again.

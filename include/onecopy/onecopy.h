@@ -60,9 +60,6 @@ struct oc_bootstrap {
 	/* Processes of this job on this node (>= size): tells whether CPUs are oversubscribed by
 	 * ranks outside of the team. 0: size. */
 	uint32_t node_ranks;
-	/* What sentences call each rank, `size` numbers that live as long as the team; NULL: its
-	 * rank. For the team of a part of a larger group. */
-	const uint32_t *names;
 	void *context;
 	/*
 	 * Starts an allgather of `bytes` from every member into recv (size * bytes, in rank order).
@@ -73,6 +70,9 @@ struct oc_bootstrap {
 	int (*allgather_test)(void *context);
 	/* Called once, when the team needs the bootstrap no more (ready, refused or destroyed). */
 	void (*release)(void *context);
+	/* What sentences call each rank, `size` numbers, which are copied; NULL: its rank. For the
+	 * team of a part of a larger group. */
+	const uint32_t *names;
 };
 
 /* ---- team ----------------------------------------------------------------------------------- */

@@ -182,8 +182,8 @@ static int deadlock(struct oc_team *team, struct oci_message *m, bool sends)
 		oci_team_say(&team->team,
 			     "rank %u would wait for itself for ever: start its own %s with %s "
 			     "before",
-			     team->team.rank, sends ? "receive" : "send",
-			     sends ? "oc_irecv" : "oc_isend");
+			     oci_team_name(&team->team, team->team.rank),
+			     sends ? "receive" : "send", sends ? "oc_irecv" : "oc_isend");
 		result = -EDEADLK;
 	}
 	unlock_shared(team, locked);

@@ -420,6 +420,7 @@ int oci_chains_submit(struct oc_graph_run *run)
 	uring->flying += taken;
 	/* What the kernel has not taken it takes with what is put behind it. */
 	for (uint32_t i = taken; i < c->put_count; i++) {
+		memset(c->put[i], 0, sizeof(*c->put[i]));
 		io_uring_prep_nop(c->put[i]);
 		io_uring_sqe_set_data64(c->put[i], OCI_URING_CANCEL);
 	}

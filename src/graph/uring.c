@@ -197,6 +197,16 @@ static void tick(struct oci_uring *uring, int result)
 	uring->cancelled = false;
 }
 
+/* NULL: all places hold what the kernel has refused so far; asked for once more. */
+static struct io_uring_sqe *find_place(struct oci_uring *uring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+
+	if (!sqe)
+		io_uring_submit(&uring->ring);
+	return sqe;
+}
+
 /* Has the kernel taken what was put last, and what it had left before that? */
 static bool has_taken_all(struct oci_uring *uring)
 {
@@ -206,8 +216,7 @@ static bool has_taken_all(struct oci_uring *uring)
 static void ask_for_tick(struct oci_uring *uring)
 {
 	static struct __kernel_timespec second = { .tv_sec = 1 };
-	struct io_uring_sqe *sqe =
-		uring->ticking || !uring->flying ? NULL : io_uring_get_sqe(&uring->ring);
+	struct io_uring_sqe *sqe = uring->ticking || !uring->flying ? NULL : find_place(uring);
 
 	if (!sqe)
 		return;
@@ -246,7 +255,7 @@ static bool take_completions(struct oc_graph_run *run)
 
 static void cancel_all(struct oci_uring *uring)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+	struct io_uring_sqe *sqe = find_place(uring);
 
 	if (!sqe)
 		return; /* tried again at the next look */

@@ -37,7 +37,7 @@ static void fail(struct oci_p2p *p2p, uint32_t peer, const char *end)
 	oci_team_fail(p2p->team, -EFAULT, -1,
 		      "a message %s rank %u stopped half way in a pipe (%s): was its buffer freed? "
 		      "This team cannot be used any more",
-		      end, peer, strerror(EFAULT));
+		      end, oci_team_name(p2p->team, peer), strerror(EFAULT));
 }
 
 /* ---- the sender ------------------------------------------------------------------------------ */

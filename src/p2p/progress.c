@@ -34,25 +34,26 @@ static bool probes(struct oci_p2p *p2p, uint32_t rank)
 
 static int fail(struct oci_team *team, uint32_t rank, uint64_t poison, bool left)
 {
+	uint32_t name = oci_team_name(team, rank);
 	int error = oci_poison_error(poison);
 
 	if (left)
 		return oci_team_fail(team, -EPIPE, -1,
 				     "rank %u left the team while a message to or from it was "
 				     "under way; all messages must be received before",
-				     rank);
+				     name);
 	if (!poison)
 		return oci_team_fail(team, -EOWNERDEAD, (int)rank,
 				     "rank %u (process %d) died while messages were under way; "
 				     "this team cannot be used any more",
-				     rank, (int)team->member[rank].pid);
+				     name, (int)team->member[rank].pid);
 	if (error == -EOWNERDEAD)
 		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
 				     "rank %u died (rank %u noticed it); this team cannot be used "
 				     "any more",
-				     oci_poison_rank(poison), rank);
+				     oci_team_name(team, oci_poison_rank(poison)), name);
 	return oci_team_fail(team, error, -1,
-			     "rank %u gave up the team (%s); it cannot be used any more", rank,
+			     "rank %u gave up the team (%s); it cannot be used any more", name,
 			     strerror(-error));
 }
 

@@ -19,8 +19,8 @@ int oci_exec_remote(struct oci_exec *x, uint32_t peer, const struct oci_range *r
 		return oci_team_fail(x->team, -EPROTO, -1,
 				     "a plan of %s moves %zu bytes where rank %u has %zu: this is "
 				     "an error in onecopy, please report it",
-				     oci_collective_name(x->record.collective), bytes, peer,
-				     length);
+				     oci_collective_name(x->record.collective), bytes,
+				     oci_team_name(x->team, peer), length);
 	return 0;
 }
 

@@ -54,10 +54,15 @@ int oci_team_init(struct oci_team *team, const struct oc_bootstrap *bootstrap, o
 	if (c)
 		c->hellos = calloc(team->size, sizeof(*c->hellos));
 	team->member = calloc(team->size, sizeof(*team->member));
-	if (c && c->hellos && team->member) {
+	if (bootstrap->names)
+		team->names = malloc(team->size * sizeof(*team->names));
+	if (team->names)
+		memcpy(team->names, bootstrap->names, team->size * sizeof(*team->names));
+	if (c && c->hellos && team->member && (team->names || !bootstrap->names)) {
 		team->creation = c;
 		return 0;
 	}
+	free(team->names);
 	free(team->member);
 	if (c)
 		free(c->hellos);

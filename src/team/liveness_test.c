@@ -409,5 +409,7 @@ static int free_without_cma(void)
 
 TEST(who_lives_is_not_asked_for_each_team_that_it_has_yet_to_leave)
 {
+	if (access("/proc/self/io", R_OK))
+		oct_skip("/proc/self/io, which counts calls of read(), cannot be read");
 	assert_int_equal(oct_apart(free_without_cma), 0);
 }

@@ -177,6 +177,8 @@ static void team_give_back(struct oci_team *team)
 	team->member = NULL;
 	free(team->learned);
 	team->learned = NULL;
+	free(team->names);
+	team->names = NULL;
 	if (team->own) {
 		/* Before what the region is used for next, whose memory comes out of the segment's
 		 * lock after it went in. For hear(), of who comes late to a team that was refused.

@@ -103,6 +103,7 @@ struct oci_team {
 	int dead_rank; /* named by -EOWNERDEAD, else -1 */
 	char sentence[OCI_SENTENCE_BYTES];
 
+	uint32_t *names; /* the bootstrap's; NULL: ranks */
 	struct oc_bootstrap bootstrap;
 	oci_probe_fn probe;
 	struct oci_creation *creation; /* buffers of the state machine; NULL when over */
@@ -141,7 +142,7 @@ int oci_team_fail(struct oci_team *team, int error, int culprit, const char *for
 /* What sentences call a rank. */
 static inline uint32_t oci_team_name(const struct oci_team *team, uint32_t rank)
 {
-	return team->bootstrap.names ? team->bootstrap.names[rank] : rank;
+	return team->names ? team->names[rank] : rank;
 }
 /* Keeps a sentence without making the team unusable (a refused argument). */
 void oci_team_say(struct oci_team *team, const char *format, ...)

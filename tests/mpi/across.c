@@ -548,7 +548,7 @@ static void differ(void)
 		error = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
 	MPI_Error_string(error, text, &length);
 	fprintf(stderr, "rank %d heard: %s\n", world_rank, text);
-	sleep(1);
+	sleep(3); /* the others hear it, too */
 	MPI_Abort(MPI_COMM_WORLD, 3);
 }
 

@@ -493,13 +493,15 @@ static void *alloc_in_arena(size_t bytes, size_t align)
 
 static void free_block(void *memory)
 {
-	size_t bytes = mi_usable_size(memory), alive;
+	size_t bytes = mi_usable_size(memory), alive = 0;
+	bool counted = memory && !heap_replaces_malloc() && heap_has(memory, bytes);
 
-	if (memory && !heap_replaces_malloc() && heap_has(memory, bytes)) {
+	if (counted)
 		alive = atomic_fetch_sub_explicit(&live, bytes, memory_order_relaxed) - bytes;
-		if (bytes >= PUNCHED && heap_used() > alive + SLACK)
-			heap_punch(memory, bytes);
-	}
+	if (heap_defer(memory))
+		return;
+	if (counted && bytes >= PUNCHED && heap_used() > alive + SLACK)
+		heap_punch(memory, bytes);
 	mi_free(memory);
 }
 

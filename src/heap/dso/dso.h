@@ -128,8 +128,11 @@ void heap_after_fork_in_child(void);
 
 /* ---- malloc.c -------------------------------------------------------------------------------- */
 
-/* With the arena locked: malloc() of other threads waits, or no longer. */
+/* With the arena locked: malloc() of other threads waits, or no longer; and what is freed is freed
+ * when that is over. */
 void heap_pause(bool is);
+/* Of a block that is to be freed: it will be then. false: by the caller. */
+bool heap_defer(void *memory);
 
 /* ---- stack.c --------------------------------------------------------------------------------- */
 

@@ -83,8 +83,9 @@ static void copy_range(int fd, uint8_t *base, size_t from, size_t to)
 }
 
 /*
- * But for what was used since fork() began, by threads that had to wait no longer: to this mimalloc
- * it is memory of which nothing was used, and zeros.
+ * But for what was used since fork() began, by threads that had to wait no longer: to mimalloc 2 it
+ * is memory of which nothing was used, and zeros. What mimalloc 3 knows of its memory lies in the
+ * arena and may say otherwise; then it is in use for ever.
  */
 static void copy_used(int fd, uint8_t *base, size_t from, size_t to)
 {

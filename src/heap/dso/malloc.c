@@ -56,7 +56,7 @@ static void wait_for_fork(void)
 	const struct timespec turn = { .tv_nsec = TURN_NS };
 
 	for (int waited = 0; waited < WAIT_NS; waited += TURN_NS) {
-		/* Acquire: pairs with the release in heap_pause(). */
+		/* Acquire: pairs with the release in switch_to(). */
 		if (!atomic_load_explicit(&paused, memory_order_acquire) || heap_is_locked_here())
 			break;
 		/* Not the C library's: malloc() is no place to be cancelled at. */
@@ -77,6 +77,7 @@ static void *paused_malloc(size_t bytes)
 enum { DEFERRED = 1 << 20 };
 static void *_Atomic *deferred;
 static atomic_size_t deferred_count;
+static atomic_bool deferring;
 
 /* Who takes it out of its place frees it. */
 static void free_deferred(void *_Atomic *place)
@@ -89,7 +90,7 @@ static void free_deferred(void *_Atomic *place)
 
 /* Sequentially consistent, all: either this sees that the pause is over, or heap_pause(), behind
  * that, what is in its place. */
-static void paused_free(void *memory)
+static void deferred_free(void *memory)
 {
 	while (memory) {
 		size_t at = deferred ? atomic_fetch_add(&deferred_count, 1) : DEFERRED;
@@ -101,9 +102,17 @@ static void paused_free(void *memory)
 		}
 		/* Else of who was given the place by an earlier fork(), and comes late. */
 		memory = atomic_exchange(&deferred[at], memory);
-		if (!atomic_load(&paused))
+		if (!atomic_load(&deferring))
 			free_deferred(&deferred[at]);
 	}
+}
+
+bool heap_defer(void *memory)
+{
+	if (!atomic_load(&deferring))
+		return false;
+	deferred_free(memory);
+	return true;
 }
 
 static void begin_to_defer(void)
@@ -124,29 +133,33 @@ static void end_to_defer(void)
 		free_deferred(&deferred[at]);
 }
 
+/* Release, all: the last ones find mimalloc as the fork has left it. */
+static void switch_to(bool pause)
+{
+	atomic_store_explicit(&paused, pause, memory_order_release);
+	atomic_store_explicit(&allocate, pause ? paused_malloc : mi_malloc, memory_order_release);
+	atomic_store_explicit(&release, pause ? deferred_free : mi_free, memory_order_release);
+	atomic_store_explicit(&serving, !pause, memory_order_release);
+}
+
 void heap_pause(bool is)
 {
 	static bool was_serving;
 
-	if (is)
+	if (is) {
 		was_serving = atomic_load_explicit(&serving, memory_order_acquire);
-	if (!was_serving)
-		return;
-	if (is)
 		begin_to_defer();
-	/* Release, all: the last ones find mimalloc as the fork has left it. The first one as
-	 * above. */
-	atomic_store(&paused, is);
-	atomic_store_explicit(&allocate, is ? paused_malloc : mi_malloc, memory_order_release);
-	atomic_store_explicit(&release, is ? paused_free : mi_free, memory_order_release);
-	atomic_store_explicit(&serving, !is, memory_order_release);
+	}
+	atomic_store(&deferring, is);
+	if (was_serving)
+		switch_to(is);
 	if (!is)
 		end_to_defer();
 }
 
 static OC_COLD bool settle(void)
 {
-	/* Acquire: pairs with the release in heap_pause(). */
+	/* Acquire: pairs with the release in switch_to(). */
 	if (atomic_load_explicit(&paused, memory_order_acquire)) {
 		wait_for_fork();
 		return true;
