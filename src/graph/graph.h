@@ -155,6 +155,8 @@ int oci_uring_prepare(struct oc_graph_run *run);
 void oci_uring_move(struct oc_graph_run *run);
 /* Sleeps until the kernel has completed something, 2 ms at most; links->lock is not held. */
 void oci_uring_sleep(struct oc_graph_run *run);
+/* Is there a request that the kernel has refused, and is to be asked for again? */
+bool oci_uring_asks(const struct oc_graph_run *run);
 /* The word that changes when something comes back of what is under way, if all that has come was
  * taken when it was *seen. */
 const uint32_t *oci_uring_word(const struct oc_graph_run *run, uint32_t *seen);

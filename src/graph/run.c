@@ -67,7 +67,7 @@ static void watch(struct oc_graph_run *run)
 		run->watch.word = (const uint32_t *)(const void *)&run->status;
 		seen = OCI_GRAPH_ACTIVE;
 	} else if (run->executor == OC_GRAPH_URING && run->links->driven == 1 && !run->stale &&
-		   oci_uring_descriptor(run) >= 0) {
+		   !oci_uring_asks(run) && oci_uring_descriptor(run) >= 0) {
 		run->watch.word = oci_uring_word(run, &seen);
 	} else if (run->executor == OC_GRAPH_KMOD && run->links->runs == run && !run->next &&
 		   oci_kmod_word(run)) {

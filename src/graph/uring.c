@@ -322,6 +322,14 @@ void oci_uring_sleep(struct oc_graph_run *run)
 	io_uring_wait_cqes(&run->uring->ring, &cqe, run->left > flying ? 1 : flying, &bound, NULL);
 }
 
+bool oci_uring_asks(const struct oc_graph_run *run)
+{
+	const struct oci_uring *uring = run->uring;
+	bool ends = run->links->error || uring->broken;
+
+	return uring->flying && (!uring->ticking || (ends && !uring->cancelled));
+}
+
 const uint32_t *oci_uring_word(const struct oc_graph_run *run, uint32_t *seen)
 {
 	const struct io_uring_cq *cq = &run->uring->ring.cq;
