@@ -234,12 +234,12 @@ out:
 
 void run_explain(const struct run *run, int error, const char *why)
 {
+	const char *stop = *why && why[strlen(why) - 1] == '.' ? "" : ".";
+
 	if (error == -EINTR) {
 		say("interrupted");
 		return;
 	}
-	const char *stop = *why && why[strlen(why) - 1] == '.' ? "" : ".";
-
 	if (!run->command[0])
 		say("A run failed: %s%s", why, stop);
 	else

@@ -42,6 +42,20 @@ enum oci_form {
 	OCI_NONBLOCKING,
 };
 
+/*
+ * The last decision for a collective, as an execution ready but for its number and buffers:
+ * programs call the same again and again.
+ */
+struct oci_recent {
+	struct oci_exec ready;
+	enum oci_form form;	   /* of the calls it was decided for */
+	struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
+	/* Where such calls are counted, when their bytes moved in the ways of `moved`. */
+	unsigned int count;
+	uint8_t moved;
+	bool counted;
+};
+
 struct oc_team {
 	struct oci_team team; /* first: teams that are left are released through it */
 	struct oci_plan_cache cache;
@@ -49,20 +63,8 @@ struct oc_team {
 	const struct oci_model *model; /* its hash is agreed at creation */
 	struct oci_choices choices;    /* by the model */
 	bool serves_all;	       /* what would be the MPI's, too */
-	/*
-	 * The last decision for each collective, as an execution ready but for its number and
-	 * buffers: programs call the same again and again. NULL before the first: most teams are
-	 * used for few collectives.
-	 */
-	struct oci_recent {
-		struct oci_exec ready;
-		enum oci_form form;	   /* of the calls it was decided for */
-		struct oci_cached *cached; /* NULL: none; counted as a user of the plan */
-		/* Where such calls are counted, when their bytes moved in the ways of `moved`. */
-		unsigned int count;
-		uint8_t moved;
-		bool counted;
-	} * recent[OC_COLLECTIVES];
+	struct oci_recent
+		*recent[OC_COLLECTIVES]; /* NULL before the first: most are never called */
 	struct oci_counts counts;
 	/* Requests of this team. Changed under engine.lock; while it is not 0, whoever uses the
 	 * team holds that lock too, as its requests may be in another thread's progress. */

@@ -54,7 +54,7 @@ struct oci_algorithm {
 	 * coll/build.h): bytes of a piece. */
 	uint32_t piece;
 	/* Range of the parameter; parameter_min = 0 and max = 0: it takes none. max 0 with a min >
-	 * 0: no upper end. */
+	 * 0: oci_parameter_most(). */
 	uint32_t parameter_default, parameter_min, parameter_max;
 	/* Payload words this algorithm moves by single copy (so a mechanism matters to it). */
 	bool single_copy;
@@ -63,6 +63,12 @@ struct oci_algorithm {
 	/* Its plans depend on who sits where: their key has the hierarchy, and with it the root. */
 	bool by_hierarchy;
 };
+
+/* Of one that takes a parameter. */
+static inline uint32_t oci_parameter_most(const struct oci_algorithm *a)
+{
+	return a->parameter_max ? a->parameter_max : UINT16_MAX;
+}
 
 /* Of tries: how many may read or write one process at a time; ends where there are no more peers.
  */

@@ -29,11 +29,6 @@ const struct oci_algorithm *oci_algorithm(enum oc_collective collective, unsigne
  * where a library is loaded late there is little room for thread-local variables. */
 static char valid[OC_COLLECTIVES][1024];
 
-static uint32_t most_of(const struct oci_algorithm *a)
-{
-	return a->parameter_max ? a->parameter_max : UINT16_MAX;
-}
-
 static void list_words(enum oc_collective collective)
 {
 	char *words = valid[collective];
@@ -45,7 +40,7 @@ static void list_words(enum oc_collective collective)
 		at += (size_t)snprintf(words + at, most - at, ", %s", a->name);
 		if (a->parameter_min || a->parameter_max)
 			at += (size_t)snprintf(words + at, most - at, "[:N] (%u to %u)",
-					       a->parameter_min, most_of(a));
+					       a->parameter_min, oci_parameter_most(a));
 	}
 }
 
@@ -72,7 +67,7 @@ static bool parse_parameter(const char *digits, const struct oci_algorithm *a, u
 		return false;
 	errno = 0;
 	value = strtoul(digits, &end, 10);
-	if (errno || *end || value < a->parameter_min || value > most_of(a) ||
+	if (errno || *end || value < a->parameter_min || value > oci_parameter_most(a) ||
 	    (!a->parameter_min && !a->parameter_max))
 		return false;
 	*parameter = (uint32_t)value;

@@ -20,9 +20,9 @@
 #define OCI_SEGMENT_LEAST ((size_t)2 << 20) /* slots and regions of a dozen teams */
 /* Room is asked of the kernel in pieces, each as large as what there is, up to this. */
 #define OCI_SEGMENT_CHUNK ((size_t)1 << 20)
-/* Pieces up to this are used as soon as they are handed out, soon with more of them: so much is
- * touched at a time. A page is 1 us instead of the 17 of its own fault (EPYC guest, 2026-11-29),
- * and peers, who read first, get what has been touched around a page with it. */
+/* Pieces up to this are used as soon as they are handed out, and more of them follow: so much is
+ * touched by one call, which costs less than a fault of each page, and peers, who read first, get
+ * what is touched around a page with it. */
 #define OCI_SEGMENT_TOUCH ((size_t)32 << 10)
 
 struct oci_segment_header {

@@ -117,7 +117,7 @@ TEST(what_a_rank_takes_is_linear_in_the_ranks)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 enum { FURTHER = 16 };
 
-/* Pages that are touched for the first time take a virtual machine up to 20 us each. */
+/* Each page that is touched for the first time is a fault. */
 TEST_ON_RANKS(a_further_team_takes_little_memory, 2)
 {
 	struct oc_team *further[FURTHER];

@@ -34,6 +34,6 @@ struct scenario {
 	void (*run)(void);
 };
 extern const struct scenario family_scenarios[], limit_scenarios[], fork_scenarios[],
-	beginning_scenarios[], stack_scenarios[];
+	meeting_scenarios[], beginning_scenarios[], stack_scenarios[];
 
 #endif

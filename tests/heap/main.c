@@ -22,7 +22,8 @@ void reap(int pid)
 
 int main(int argc, char **argv)
 {
-	const struct scenario *const all[] = { family_scenarios, limit_scenarios, fork_scenarios,
+	const struct scenario *const all[] = { family_scenarios,    limit_scenarios,
+					       fork_scenarios,	    meeting_scenarios,
 					       beginning_scenarios, stack_scenarios };
 
 	for (size_t i = 0; argc == 2 && i < sizeof(all) / sizeof(all[0]); i++) {

@@ -6,7 +6,7 @@
  * "off" these are none, as a rank does not take part; with "first", as ranks 0 and 1 cannot form a
  * team, they are those of the communicator without rank 0; with "auto" they are of no account. With
  * "leave" the ranks of node2 are killed. One file, as each part of it counts what must have gone
- * so. With "differ" see there.
+ * so. With "differ" two ranks of node2 call other things than each other.
  */
 #include "checked.h"
 

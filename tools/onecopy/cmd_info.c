@@ -239,15 +239,13 @@ static json_t *algorithms_json(void)
 		for (unsigned int i = 0; (a = oci_algorithm(collective, i)); i++) {
 			json_t *one = json_pack("{s:s, s:s}", "name", a->name, "idea", a->idea);
 
-			/* max 0 with a min: no upper end. */
 			if (a->parameter_min || a->parameter_max)
-				json_object_set_new(
-					one, "parameter",
-					json_pack("{s:I, s:I, s:I}", "default",
-						  (json_int_t)a->parameter_default, "min",
-						  (json_int_t)a->parameter_min, "max",
-						  (json_int_t)(a->parameter_max ? a->parameter_max :
-										  UINT16_MAX)));
+				json_object_set_new(one, "parameter",
+						    json_pack("{s:I, s:I, s:I}", "default",
+							      (json_int_t)a->parameter_default,
+							      "min", (json_int_t)a->parameter_min,
+							      "max",
+							      (json_int_t)oci_parameter_most(a)));
 			json_array_append_new(list, one);
 		}
 		json_object_set_new(object, oci_collective_name(collective), list);

@@ -190,7 +190,8 @@ static inline bool ours(void)
 
 static inline void let_go(void *memory)
 {
-	/* Acquire: pairs with the release in settle(), so the arena is seen with it. */
+	/* Acquire: pairs with the releases in settle(), so the arena is seen with it, and in
+	 * switch_to(). */
 	atomic_load_explicit(&release, memory_order_acquire)(memory);
 }
 
