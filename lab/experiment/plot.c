@@ -215,7 +215,7 @@ static void begin(FILE *out, bool png, const char *stem, int width, int height, 
 		png ? "png" : "svg");
 }
 
-/* `most` labels on the axis. */
+/* `most` labels on the axis; names are all there, as nothing tells those between two. */
 static void put_x_axis(const struct figure *figure, unsigned int most, FILE *out)
 {
 	/* Room at both ends, so that no error bar hides in the frame. */
@@ -226,7 +226,7 @@ static void put_x_axis(const struct figure *figure, unsigned int most, FILE *out
 	for (unsigned int x = 0; x < figure->x_count; x++)
 		shown += figure_shows(figure, x);
 	if (figure->x_names)
-		fprintf(out, "set xrange [0.5:%g]\nset xtics noenhanced rotate by -20 (",
+		fprintf(out, "set xrange [0.5:%g]\nset xtics noenhanced rotate by -30 (",
 			figure->x_count + 0.5);
 	else
 		fprintf(out, "set logscale x 2\nset xrange [%g:%g]\nset xlabel '%s'\nset xtics %s(",
@@ -236,7 +236,8 @@ static void put_x_axis(const struct figure *figure, unsigned int most, FILE *out
 	for (unsigned int x = 0; x < figure->x_count; x++) {
 		char text[32];
 
-		if (!figure_shows(figure, x) || at++ % ((shown + most - 1) / most))
+		if (!figure_shows(figure, x) ||
+		    (at++ % ((shown + most - 1) / most) && !figure->x_names))
 			continue;
 		figure_x_text(figure, x, text, sizeof(text));
 		fprintf(out, "%s'%s' %zu", comma, text, figure->x[x]);
