@@ -197,7 +197,7 @@ static struct oci_invitee_way way_of(struct oci_invitee *near, size_t bytes)
 	struct oci_invitee_way way;
 
 	way.shared = oci_learned_way(&near->learned[length], &near->word[length], length,
-				     near->reads[length]++, &way.tries);
+				     near->reads[length]++, false, &way.tries);
 	return way;
 }
 

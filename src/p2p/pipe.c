@@ -114,7 +114,7 @@ static void begin_turn(struct oci_pipe_choice *c, const struct oci_message *m)
 	unsigned int l = oci_learned_length(m->wanted);
 
 	c->length = l;
-	c->piped = oci_learned_way(&c->learned[l], &c->word[l], l, c->turns[l]++, &c->tries);
+	c->piped = oci_learned_way(&c->learned[l], &c->word[l], l, c->turns[l]++, false, &c->tries);
 	c->piped &= !c->refused;
 	c->tries &= !c->refused;
 	c->open = true;

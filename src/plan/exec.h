@@ -137,7 +137,7 @@ void oci_exec_over(struct oci_exec *x);
 /* exec_way.c: the way of a large copy, as the team has learned it. */
 void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes);
 /* For how many looks an operation that is polled waits for the help of an owner who is away. */
-uint32_t oci_exec_way_patience(const struct oci_exec *x, size_t bytes);
+uint32_t oci_exec_way_patience(const struct oci_exec *x, uint64_t remote, size_t bytes);
 /* The operation is over in which a way was tried. */
 void oci_exec_way_tell(struct oci_exec *x);
 /* Of one that is polled: a run of it begins, or has ended. */

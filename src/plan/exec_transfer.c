@@ -98,7 +98,7 @@ int oci_exec_transfer(struct oci_exec *x, uint32_t peer, enum oci_direction dire
 			oci_exec_way_choose(x, peer, remote, bytes);
 		x->transfer.never_by_pair = x->way.slots;
 		if (x->way.slots && x->polled)
-			x->transfer.patience = oci_exec_way_patience(x, bytes);
+			x->transfer.patience = oci_exec_way_patience(x, remote, bytes);
 		x->in_transfer = true;
 	}
 	result = oci_transfer_run(x->team, &x->transfer, x->polled);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "copy/layout.h"
 #include "copy/map.h"
 #include "plan/exec.h"
 #include "team/learned.h"
@@ -12,8 +13,10 @@
 #define AWAY_NS 10000
 /* Looks of a waiting rank, of 0.2 to 0.5 us each, in which a single copy of so many bytes would be
  * done (EPYC, 2026-11-25); where that was measured, in twice the time. A peer that comes back
- * during that copy waits for all of it ("Giving up too early" in docs/results/experiments.md). */
+ * during that copy waits for all of it ("Giving up too early" in docs/results/experiments.md). With
+ * gaps, whose pieces the kernel looks up one by one, such a copy takes longer. */
 #define BYTES_PER_LOOK 2048
+#define GAPS_TAKE_LONGER 4
 #define LOOK_PS 300000
 
 static unsigned int index_of(const struct oci_exec *x, size_t bytes)
@@ -56,7 +59,8 @@ void oci_exec_way_choose(struct oci_exec *x, uint32_t peer, uint64_t remote, siz
 	if (!may_choose(x, peer, remote, bytes) || !has_learned(x->team))
 		return;
 	x->way.slots = oci_learned_way(&x->team->learned[index], word_at(x, index),
-				       oci_learned_length_of(index), x->seq, &x->way.tries);
+				       oci_learned_length_of(index), x->seq,
+				       oci_is_laid_out(remote), &x->way.tries);
 	if (!x->way.tries)
 		return;
 	if (!x->way_tried) {
@@ -98,7 +102,8 @@ void oci_exec_way_tell(struct oci_exec *x)
 	/* Not of what was mapped in part. */
 	if (!(x->way.gone & ~(1u << OCI_MECH_SHM | 1u << OCI_MECH_CMA)))
 		oci_learned_tell(&x->team->learned[x->way.index], word, length,
-				 oci_learned_look(word, length, x->seq), x->way.bytes, x->way.ns);
+				 oci_learned_look(word, length, x->seq, false), x->way.bytes,
+				 x->way.ns);
 }
 
 bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes)
@@ -106,15 +111,18 @@ bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t rem
 	unsigned int index = index_of(x, bytes);
 
 	return may_choose(x, peer, remote, bytes) &&
-	       oci_learned_look(word_at(x, index), oci_learned_length_of(index), x->seq);
+	       oci_learned_look(word_at(x, index), oci_learned_length_of(index), x->seq,
+				oci_is_laid_out(remote));
 }
 
-uint32_t oci_exec_way_patience(const struct oci_exec *x, size_t bytes)
+uint32_t oci_exec_way_patience(const struct oci_exec *x, uint64_t remote, size_t bytes)
 {
 	const struct oci_learned *learned = x->team->learned;
 	uint32_t ps = learned ? learned[index_of(x, bytes)].best[false] : 0;
 	uint64_t looks = bytes / BYTES_PER_LOOK, measured;
 
+	if (oci_is_laid_out(remote))
+		looks *= GAPS_TAKE_LONGER;
 	/* 0: never yet; UINT32_MAX: not since a look began. */
 	if (ps && ps != UINT32_MAX && !__builtin_mul_overflow((uint64_t)bytes * 2, ps, &measured) &&
 	    measured / LOOK_PS > looks)

@@ -65,9 +65,11 @@ static bool is_looked_at(uint8_t word)
 	return word >= LOOKED && !(word & DECIDED);
 }
 
-static bool way_by(uint8_t word, unsigned int length, uint64_t seq)
+static bool way_by(uint8_t word, unsigned int length, uint64_t seq, bool gaps)
 {
-	return is_looked_at(word) ? coin(seq, pace_of(length)) : word & SLOT;
+	if (is_looked_at(word))
+		return coin(seq, pace_of(length));
+	return word ? word & SLOT : gaps;
 }
 
 /* So many copies after a decision, or from the start. */
@@ -86,13 +88,13 @@ static uint8_t next_look(uint8_t word)
 }
 
 /* Relaxed throughout: the byte is a hint, and all else is this rank's. */
-bool oci_learned_look(const uint8_t *word, unsigned int length, uint64_t seq)
+bool oci_learned_look(const uint8_t *word, unsigned int length, uint64_t seq, bool gaps)
 {
-	return way_by(load(word), length, seq);
+	return way_by(load(word), length, seq, gaps);
 }
 
 bool oci_learned_way(struct oci_learned *learned, uint8_t *word, unsigned int length, uint64_t seq,
-		     bool *tries)
+		     bool gaps, bool *tries)
 {
 	uint8_t now = load(word);
 
@@ -100,7 +102,7 @@ bool oci_learned_way(struct oci_learned *learned, uint8_t *word, unsigned int le
 	if (!*tries && (now < LOOKED || (learned->decided && learned->word == now)) &&
 	    ++learned->copies == next_look_after(now, pace_of(length)))
 		exchange(word, now, next_look(now));
-	return way_by(now, length, seq);
+	return way_by(now, length, seq, gaps);
 }
 
 /* Two copies take more of the memory than one, so they are to be quicker by a fifth. */

@@ -5,9 +5,10 @@
  *
  * That is a matter of the machine: where ranks share a cache slots are up to twice as fast, where
  * they are far apart they may take three times as long, and how dear a page is to the kernel
- * differs, too. So large blocks are copied at once, as the MPIs do, after some calls both are
- * tried, and the team goes on with the one that was quicker; after many copies it looks again, as
- * ranks may be moved.
+ * differs, too. So large blocks are copied at once, as the MPIs do, but such with gaps at the
+ * peer's end through slots, as the MPIs do, too: the kernel looks up each piece by itself. After
+ * some calls both are tried, and the team goes on with the one that was quicker; after many copies
+ * it looks again, as ranks may be moved.
  *
  * All go the same way, as one that copies by itself keeps those waiting that want its help: who has
  * measured enough first decides for all, by a byte on rank 0's card. Right bytes come by either way
@@ -31,7 +32,7 @@
 enum { OCI_LEARNED_LENGTHS = 5, OCI_LEARNED_WORDS = 2 * OC_COLLECTIVES * OCI_LEARNED_LENGTHS };
 _Static_assert(OCI_LEARNED_WORDS <= 256, "an operation keeps the number of one in a byte");
 
-/* What such a byte may be set to before the first copy; 0 is as OCI_LEARNED_AT_ONCE. */
+/* What such a byte may be set to before the first copy; 0: at once, but what has gaps. */
 enum { OCI_LEARNED_AT_ONCE = 2, OCI_LEARNED_SLOTS = 3 };
 
 /* From this one on a copy is more than what most caches of one core hold. */
@@ -66,11 +67,11 @@ struct oci_learned {
 	uint8_t word; /* the team's byte, when this was begun, or as this rank has decided */
 };
 
-/* Through slots, in operation `seq`? */
-bool oci_learned_look(const uint8_t *word, unsigned int length, uint64_t seq);
+/* Through slots, in operation `seq`, a copy that at the peer's end has gaps or not? */
+bool oci_learned_look(const uint8_t *word, unsigned int length, uint64_t seq, bool gaps);
 /* That, of one copy more. *tries: oci_learned_tell() is to be told how long the operation took. */
 bool oci_learned_way(struct oci_learned *learned, uint8_t *word, unsigned int length, uint64_t seq,
-		     bool *tries);
+		     bool gaps, bool *tries);
 /* An operation of copies of that length, which copied so many bytes in all. */
 void oci_learned_tell(struct oci_learned *learned, uint8_t *word, unsigned int length, bool slot,
 		      size_t bytes, uint64_t ns);

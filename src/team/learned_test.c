@@ -15,6 +15,7 @@
 struct machine {
 	uint8_t word;
 	unsigned int length;
+	bool gaps;
 	uint64_t seq;
 	struct oci_learned rank[2];
 	uint64_t ns[2];		/* that a copy takes at once, and through slots */
@@ -28,7 +29,8 @@ static bool copy(struct machine *m, uint64_t step)
 
 	m->seq += step;
 	for (int r = 0; r < 2; r++)
-		way[r] = oci_learned_way(&m->rank[r], &m->word, m->length, m->seq, &tries[r]);
+		way[r] = oci_learned_way(&m->rank[r], &m->word, m->length, m->seq, m->gaps,
+					 &tries[r]);
 	/* But for the operation in which one of them begins anew. */
 	if (tries[0] == tries[1])
 		assert_int_equal(way[0], way[1]);
@@ -63,15 +65,23 @@ static unsigned int copies_until_decided(struct machine *m, uint64_t step)
 /* Before anything was measured. */
 TEST(first_copies_go_as_is_set)
 {
-	static const uint8_t set[] = { 0, OCI_LEARNED_SLOTS, OCI_LEARNED_AT_ONCE };
+	static const struct {
+		uint8_t word;
+		bool gaps, slots;
+	} set[] = { { 0, false, false },
+		    { 0, true, true },
+		    { OCI_LEARNED_SLOTS, false, true },
+		    { OCI_LEARNED_AT_ONCE, true, false } };
 
-	for (unsigned int i = 0; i < 3; i++) {
-		struct machine m = { .word = set[i], .length = LENGTH, .ns = { 100000, 200000 } };
-		bool slots = set[i] == OCI_LEARNED_SLOTS;
+	for (unsigned int i = 0; i < sizeof(set) / sizeof(set[0]); i++) {
+		struct machine m = { .word = set[i].word,
+				     .gaps = set[i].gaps,
+				     .length = LENGTH,
+				     .ns = { 100000, 200000 } };
 
 		for (int n = 0; n < 31; n++)
 			assert_false(copy(&m, 1));
-		assert_int_equal(m.copies[slots], 31);
+		assert_int_equal(m.copies[set[i].slots], 31);
 		assert_in_range(copies_until_trying(&m), 0, 1);
 	}
 }
@@ -88,9 +98,9 @@ TEST(quicker_way_is_taken)
 
 			copies_until_trying(&m);
 			assert_in_range(copies_until_decided(&m, step), 9, 80);
-			assert_int_equal(
-				oci_learned_way(&m.rank[1], &m.word, LENGTH, m.seq + 1, &tries),
-				slots);
+			assert_int_equal(oci_learned_way(&m.rank[1], &m.word, LENGTH, m.seq + 1,
+							 false, &tries),
+					 slots);
 		}
 	}
 }
@@ -128,7 +138,7 @@ TEST(slots_are_to_gain_a_fifth)
 
 	copies_until_trying(&m);
 	copies_until_decided(&m, 1);
-	assert_false(oci_learned_way(&m.rank[0], &m.word, LENGTH, m.seq + 1, &tries));
+	assert_false(oci_learned_way(&m.rank[0], &m.word, LENGTH, m.seq + 1, false, &tries));
 	assert_false(tries);
 }
 
@@ -218,6 +228,50 @@ TEST_ON_RANKS(both_ways_bring_the_same_bytes_when_both_ends_copy, 2)
 TEST_ON_RANKS(nonblocking_calls_try_both_ways, 2)
 {
 	return tried_out(team, OC_ALLTOALL, true) ?: tried_out(team, OC_BCAST, true);
+}
+
+/* Of which ways the calls were that this rank has counted. */
+static unsigned int ways_gone(const struct oc_team *team)
+{
+	unsigned int ways = 0;
+
+	for (unsigned int i = 0; i < team->counts.used; i++)
+		ways |= team->counts.count[i].key >> 16 & 0xff;
+	return ways;
+}
+
+/* Before the first look: a block of one piece is copied at once, one of many through slots. */
+TEST_ON_RANKS(what_has_gaps_goes_through_slots_at_first, 2)
+{
+	enum { PIECES = 100, PIECE = BYTES / PIECES };
+	static uint8_t memory[2 * BYTES + BYTES];
+	static struct oc_piece pieces[PIECES + 1];
+	const struct oc_layout layout = { pieces, PIECES };
+	struct oc_call call = { .collective = OC_BCAST,
+				.send = memory,
+				.recv = memory,
+				.bytes = PIECES * PIECE };
+	uint32_t rank = oc_team_rank(team);
+
+	for (unsigned int i = 0; i <= PIECES; i++)
+		pieces[i] = (struct oc_piece){ (size_t)i * PIECE, memory + (size_t)2 * i * PIECE };
+	if (oc_collective(team, &call))
+		return 1;
+	if (has_choice(team) && ways_gone(team) & OCI_MOVED_SHM)
+		return 2;
+	/* Rank 0's alone. */
+	if (!rank)
+		call.send_layout = call.recv_layout = &layout;
+	for (unsigned int i = 0; !rank && i < PIECES; i++)
+		oct_fill((uint8_t *)pieces[i].address, i, 0, 0, PIECE);
+	if (oc_collective(team, &call))
+		return 3;
+	if (rank && has_choice(team) && !(ways_gone(team) & OCI_MOVED_SHM))
+		return 4;
+	for (unsigned int i = 0; rank && i < PIECES; i++)
+		if (!oct_filled(memory + (size_t)i * PIECE, i, 0, 0, PIECE))
+			return 5;
+	return 0;
 }
 
 static uint8_t buffer[BYTES];
