@@ -2,6 +2,7 @@
 /* onecopy model: every algorithm of a collective against size, as predicted and as measured. */
 #include "command.h"
 #include "lab/experiment/json_text.h"
+#include "lab/experiment/progress.h"
 #include "lab/experiment/table.h"
 #include "measure.h"
 #include "model_nodes.h"
@@ -76,7 +77,8 @@ static void keep_best(const struct oc_prediction *list, unsigned int count, stru
 }
 
 /* 0, or 1 when something was not measured, which it says. */
-static int measure(const struct model_choice *options, struct model_size *size)
+static int measure(const struct model_choice *options, struct model_size *size,
+		   struct progress *progress)
 {
 	const char *names[MODEL_ALGORITHMS];
 	char error[256] = "";
@@ -91,12 +93,14 @@ static int measure(const struct model_choice *options, struct model_size *size)
 	for (unsigned int i = 0; i < size->count; i++)
 		names[i] = size->at[i].algorithm;
 	if (measure_run(&m, error, sizeof(error))) {
+		progress_end(progress);
 		say("%zu bytes were not measured: %s", size->bytes, error);
 		return 1;
 	}
 	for (unsigned int i = 0; i < size->count; i++) {
 		if (size->measured[i] >= 0)
 			continue;
+		progress_end(progress);
 		/* The team may be of no use after it. */
 		say("%zu bytes are measured only up to %s, which refused the call", size->bytes,
 		    names[i]);
@@ -125,6 +129,13 @@ static void print_text(const struct model_choice *options, const struct model_si
 	for (unsigned int s = 0; s < options->sizes.count; s++) {
 		const struct model_size *size = &sizes[s];
 
+		if (!size->count) {
+			char bytes[32];
+
+			bytes_text(size->bytes, bytes, sizeof(bytes));
+			table_add(&table, "%s\tnone of these can do it\t\t\t%s", bytes,
+				  options->measured ? "\t" : "");
+		}
 		for (unsigned int i = 0; i < size->count; i++) {
 			const struct oc_prediction *p = &size->at[i];
 			char bytes[32], plans[32], closed[32], measured[32];
@@ -178,18 +189,25 @@ static int print_json(const struct model_choice *options, const struct model_siz
 static int fill(const struct model_choice *options, struct model_size *sizes)
 {
 	static struct oc_prediction list[OC_PREDICTIONS_MOST];
+	struct progress progress;
+	char bytes[32];
 	int failed = 0;
 
+	progress_begin(&progress);
 	for (unsigned int s = 0; s < options->sizes.count; s++) {
 		struct oc_predict_call call = options->common.call;
 
+		bytes_text(options->sizes.at[s], bytes, sizeof(bytes));
+		if (options->measured || progress_seconds(&progress) > 1)
+			progress_show(&progress, bytes, (double)s / options->sizes.count);
 		call.bytes = sizes[s].bytes = options->sizes.at[s];
 		call.virtual_time = 1;
 		predict_call(&call, &sizes[s].predicted, list);
 		keep_best(list, sizes[s].predicted.count, &sizes[s]);
 		if (options->measured)
-			failed |= measure(options, &sizes[s]);
+			failed |= measure(options, &sizes[s], &progress);
 	}
+	progress_end(&progress);
 	return failed;
 }
 
