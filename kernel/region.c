@@ -176,6 +176,7 @@ int onecopy_region_check(struct onecopy_region *region)
 		else if (error)
 			return error;
 		else if (!mmu_interval_read_retry(&region->notifier, sequence))
+			/* Release: pairs with the acquire above. */
 			smp_store_release(&region->settled, doubts);
 	}
 	return -ESTALE;
