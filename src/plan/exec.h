@@ -143,8 +143,10 @@ void oci_exec_way_tell(struct oci_exec *x);
 /* Of one that is polled: a run of it begins, or has ended. */
 void oci_exec_way_begin(struct oci_exec *x);
 void oci_exec_way_end(struct oci_exec *x);
-/* Does the peer take a copy that both may share through slots, as far as this end can tell? */
-bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes);
+/* Does the peer take a copy that both may share through slots, as far as this end can tell? What is
+ * `mine` is remote to the peer. */
+bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t mine, uint64_t remote,
+			   size_t bytes);
 
 /* exec_share.c: the two ends of a cooperative copy. As oci_exec_run. */
 int oci_exec_share(struct oci_exec *x, const struct oci_op *op);

@@ -90,7 +90,7 @@ static int help_one(struct oci_exec *x, const struct oci_op *op, uint32_t peer)
 	if (result)
 		return result;
 	/* It asks for help by a slot, in any wait. */
-	if (oci_exec_way_by_slots(x, peer, remote, bytes))
+	if (oci_exec_way_by_slots(x, peer, (uintptr_t)local, remote, bytes))
 		return 0;
 	/* Who can copy nothing takes nothing. Pieces of a layout are not looked at here: if they
 	 * are out of reach, what was taken is given back below. */

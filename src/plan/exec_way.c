@@ -106,13 +106,14 @@ void oci_exec_way_tell(struct oci_exec *x)
 				 x->way.ns);
 }
 
-bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t remote, size_t bytes)
+bool oci_exec_way_by_slots(const struct oci_exec *x, uint32_t peer, uint64_t mine, uint64_t remote,
+			   size_t bytes)
 {
 	unsigned int index = index_of(x, bytes);
 
 	return may_choose(x, peer, remote, bytes) &&
 	       oci_learned_look(word_at(x, index), oci_learned_length_of(index), x->seq,
-				oci_is_laid_out(remote));
+				oci_is_laid_out(mine));
 }
 
 uint32_t oci_exec_way_patience(const struct oci_exec *x, uint64_t remote, size_t bytes)
