@@ -274,6 +274,8 @@ static void fails_in(volatile uint32_t *word, void (*fault)(bool), bool breaks)
 		} else {
 			CHECK(!copy(cookie, 0, own, BYTES, ONECOPY_COPY_DMA));
 		}
+		/* One that was not stopped writes wrong bytes now. */
+		usleep(50000);
 		fault(false);
 		CHECK(is_filled(own, BYTES, 6));
 		after = counters();
@@ -318,7 +320,7 @@ static void engine_fails(void)
 		return;
 	}
 	/* Long enough that one which is not stopped writes behind the CPU. */
-	set_fake("delay_us", 100);
+	set_fake("delay_us", 300);
 	/* Without a descriptor, and not submitted, nothing has begun. */
 	for (fake_fault = 1; fake_fault <= 4; fake_fault++)
 		for (unsigned int i = 0; i < kinds; i++) {
