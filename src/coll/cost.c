@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The terms that closed forms add up. More than 500 lines, as they are one language, of small
- * words.
- */
+/* The terms that closed forms add up: one language, of small words. */
 #include "coll/cost.h"
 #include "base/least.h"
 #include "coll/build.h"
@@ -88,13 +86,18 @@ struct oci_cost oci_cost_of(const struct oci_algorithm *algorithm, const struct 
 	return c.cost;
 }
 
+/* The share of a copy, or of the whole that it is a piece of, which the cache does not hold. */
+static double beyond_cache(const struct oci_costing *c, size_t bytes)
+{
+	return oci_model_beyond(c->model, c->whole > bytes ? c->whole : bytes, c->working);
+}
+
 /* At a mix of distances, and not faster than the memory domain, of which `users` have each a part.
  */
 static double bytes_s(const struct oci_costing *c, enum oci_model_direction direction, size_t bytes,
 		      double users)
 {
-	size_t extent = c->whole > bytes ? c->whole : bytes;
-	double beyond = oci_model_beyond(c->model, extent, c->working);
+	double beyond = beyond_cache(c, bytes);
 	double alone = (1 - c->far) * oci_model_bytes_of_s(c->model, c->mechanism, direction, bytes,
 							   OCI_MODEL_CACHE, beyond) +
 		       c->far * oci_model_bytes_of_s(c->model, c->mechanism, direction, bytes,
@@ -192,18 +195,14 @@ void oci_cost_ring(struct oci_costing *c, double times, size_t bytes, uint32_t j
 	c->far = far;
 }
 
-/* A core's own bytes; into its own slot; those that a peer has written, which come from his cache
- * as from a mapping of his memory. */
-enum touch { TOUCH_OWN, TOUCH_SLOT, TOUCH_PEERS };
-
-/* Seconds of one. */
-static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, enum touch touch)
+/* Seconds of one. What a peer has written comes from his cache, as from a mapping of his memory. */
+static double touch_s(const struct oci_costing *c, enum oci_touch touch, size_t bytes)
 {
-	double beyond = oci_model_beyond(c->model, extent, c->working);
+	double beyond = beyond_cache(c, bytes);
 
-	if (touch == TOUCH_SLOT)
+	if (touch == OCI_TOUCH_SLOT)
 		return oci_model_fill_of_s(c->model, bytes, beyond);
-	if (touch == TOUCH_PEERS && oci_model_knows(c->model, OCI_MODEL_MAP))
+	if (touch == OCI_TOUCH_PEERS && oci_model_knows(c->model, OCI_MODEL_MAP))
 		return (1 - c->far) * oci_model_bytes_of_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL,
 							   bytes, OCI_MODEL_CACHE, beyond) +
 		       c->far * oci_model_bytes_of_s(c->model, OCI_MODEL_MAP, OCI_MODEL_PULL, bytes,
@@ -211,60 +210,35 @@ static double touch_s(const struct oci_costing *c, size_t bytes, size_t extent, 
 	return oci_model_memcpy_of_s(c->model, bytes, beyond);
 }
 
-/* The same while so many users share a memory domain. */
-static double touch_shared_s(const struct oci_costing *c, size_t bytes, size_t extent,
-			     enum touch touch, double users)
+/* Of all ranks each keeps its own domain busy; all others share that of the slot. */
+void oci_cost_touch(struct oci_costing *c, enum oci_touch touch, enum oci_touchers by, double times,
+		    size_t bytes)
 {
-	double alone = touch_s(c, bytes, extent, touch), least;
+	double ranks = c->shape->size, users = by == OCI_BY_ALL ? ranks / c->domains : ranks - 1;
+	double seconds = touch_s(c, touch, bytes);
 
-	least = oci_model_beyond(c->model, extent, c->working) * (double)bytes *
-		oci_model_domain_s(c->model, users);
-	return alone > least ? alone : least;
-}
-
-/* The same where all ranks do so at once: each keeps its own domain busy. */
-static double touch_all_s(const struct oci_costing *c, size_t bytes, size_t extent,
-			  enum touch touch)
-{
-	return touch_shared_s(c, bytes, extent, touch, (double)c->shape->size / c->domains);
-}
-
-void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent)
-{
-	c->cost.memory += times * touch_s(c, bytes, extent, TOUCH_OWN);
-}
-
-void oci_cost_memcpy_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
-{
-	c->cost.memory += times * touch_all_s(c, bytes, extent, TOUCH_OWN);
-}
-
-void oci_cost_fill(struct oci_costing *c, double times, size_t bytes, size_t extent)
-{
-	c->cost.memory += times * touch_s(c, bytes, extent, TOUCH_SLOT);
-}
-
-void oci_cost_fill_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
-{
-	c->cost.memory += times * touch_all_s(c, bytes, extent, TOUCH_SLOT);
+	if (by != OCI_BY_ONE)
+		seconds = oci_larger(seconds, beyond_cache(c, bytes) * (double)bytes *
+						      oci_model_domain_s(c->model, users));
+	c->cost.memory += times * seconds;
 }
 
 void oci_cost_fill_ahead(struct oci_costing *c, size_t bytes, size_t piece, double before)
 {
 	size_t first = bytes < piece ? bytes : piece;
 	double pieces = oci_cost_pieces(bytes, piece), follow = oci_cost_total(&c->cost) - before;
-	double one = touch_s(c, first, bytes, TOUCH_SLOT);
-	double late = touch_s(c, bytes, bytes, TOUCH_SLOT) - one - follow * (1 - 1 / pieces);
+	double one, late;
 
+	c->whole = bytes;
+	one = touch_s(c, OCI_TOUCH_SLOT, first);
+	late = touch_s(c, OCI_TOUCH_SLOT, bytes) - one - follow * (1 - 1 / pieces);
+	c->whole = 0;
 	c->cost.memory += one + (late > 0 ? late : 0);
 }
 
 void oci_cost_stage(struct oci_costing *c, double times, size_t bytes)
 {
-	if (c->piece)
-		oci_cost_fill(c, times, bytes, bytes);
-	else
-		oci_cost_memcpy(c, times, bytes, bytes);
+	oci_cost_touch(c, c->piece ? OCI_TOUCH_SLOT : OCI_TOUCH_OWN, OCI_BY_ONE, times, bytes);
 }
 
 void oci_cost_stage_ahead(struct oci_costing *c, double before)
@@ -280,39 +254,11 @@ double oci_cost_stage_pieces(const struct oci_costing *c)
 	return c->piece ? oci_cost_pieces(c->shape->bytes, c->piece) : 1;
 }
 
-void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent)
+void oci_cost_reduce(struct oci_costing *c, enum oci_touch touch, double times, size_t bytes)
 {
-	c->cost.memory += times * touch_s(c, bytes, extent, TOUCH_PEERS);
-}
+	double memory = touch_s(c, touch, bytes), apply = oci_model_reduce_s(c->model, bytes);
 
-void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent)
-{
-	c->cost.memory += times * touch_all_s(c, bytes, extent, TOUCH_PEERS);
-}
-
-void oci_cost_fetch_from_one(struct oci_costing *c, double times, size_t bytes, size_t extent)
-{
-	c->cost.memory +=
-		times * touch_shared_s(c, bytes, extent, TOUCH_PEERS, c->shape->size - 1.0);
-}
-
-static void reduce(struct oci_costing *c, double times, size_t bytes, size_t extent,
-		   enum touch touch)
-{
-	double memory = touch_s(c, bytes, extent, touch);
-	double apply = oci_model_reduce_s(c->model, bytes);
-
-	c->cost.reduce += times * (memory > apply ? memory : apply);
-}
-
-void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent)
-{
-	reduce(c, times, bytes, extent, TOUCH_OWN);
-}
-
-void oci_cost_reduce_from(struct oci_costing *c, double times, size_t bytes, size_t extent)
-{
-	reduce(c, times, bytes, extent, TOUCH_PEERS);
+	c->cost.reduce += times * oci_larger(memory, apply);
 }
 
 static double flag_s(const struct oci_costing *c,
@@ -474,7 +420,7 @@ double oci_cost_slice(struct oci_costing *c, size_t part)
 	oci_cost_copies_all(c, OCI_MODEL_PULL, others * pieces,
 			    part < OCI_REDUCE_BYTES ? part : OCI_REDUCE_BYTES);
 	c->whole = 0;
-	oci_cost_reduce(c, others, part, part);
+	oci_cost_reduce(c, OCI_TOUCH_OWN, others, part);
 	oci_cost_ops(c, 3 * pieces * others);
 	return pieces;
 }
@@ -488,7 +434,7 @@ void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children)
 	oci_cost_piecewise(c, pieces * children, extent, 1);
 	/* Inner ranks do so at the same time, piece by piece. */
 	oci_cost_all_bytes(c, before, c->shape->size - 1.0);
-	oci_cost_reduce(c, pieces * children, extent, extent);
+	oci_cost_reduce(c, OCI_TOUCH_OWN, pieces * children, extent);
 	oci_cost_ops(c, 4 + pieces * (3.0 * children + 3));
 }
 

@@ -78,13 +78,17 @@ void oci_cost_copies_all(struct oci_costing *c, enum oci_model_direction directi
 void oci_cost_ring(struct oci_costing *c, double times, size_t bytes, uint32_t j);
 /* `times` reads of pieces of a message: how long one takes depends on the whole. */
 void oci_cost_piecewise(struct oci_costing *c, double times, size_t piece, double copiers);
-/* `times` local copies of `bytes`, pieces of an `extent` which the cache holds or not; the second
- * form by all ranks at once, who share their memory domains beyond the cache. */
-void oci_cost_memcpy(struct oci_costing *c, double times, size_t bytes, size_t extent);
-void oci_cost_memcpy_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
-/* The same into the rank's own slot, where a peer has read what was there before. */
-void oci_cost_fill(struct oci_costing *c, double times, size_t bytes, size_t extent);
-void oci_cost_fill_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
+/* What a core copies or adds: its own bytes; those that it puts into its own slot, where a peer has
+ * read what was there before; those that a peer has just written, in his slot or payload. */
+enum oci_touch { OCI_TOUCH_OWN, OCI_TOUCH_SLOT, OCI_TOUCH_PEERS };
+/* By one rank; by all at once, who share their memory domains beyond the cache; by all others at
+ * once, out of one slot. */
+enum oci_touchers { OCI_BY_ONE, OCI_BY_ALL, OCI_BY_OTHERS };
+/* `times` local copies of `bytes`. */
+void oci_cost_touch(struct oci_costing *c, enum oci_touch touch, enum oci_touchers by, double times,
+		    size_t bytes);
+/* `times` reductions of `bytes`, my own or a peer's, into mine. */
+void oci_cost_reduce(struct oci_costing *c, enum oci_touch touch, double times, size_t bytes);
 /* A slot is filled with `bytes` in pieces while its reader follows, whose part, added up since the
  * total was `before`, it adds to: the slower of the two sets the pace. */
 void oci_cost_fill_ahead(struct oci_costing *c, size_t bytes, size_t piece, double before);
@@ -93,14 +97,6 @@ void oci_cost_fill_ahead(struct oci_costing *c, size_t bytes, size_t piece, doub
 void oci_cost_stage(struct oci_costing *c, double times, size_t bytes);
 void oci_cost_stage_ahead(struct oci_costing *c, double before);
 double oci_cost_stage_pieces(const struct oci_costing *c);
-/* The same as a memcpy out of a peer's slot or payload, which he has just written. */
-void oci_cost_fetch(struct oci_costing *c, double times, size_t bytes, size_t extent);
-void oci_cost_fetch_all(struct oci_costing *c, double times, size_t bytes, size_t extent);
-/* The same by all others at once, out of one slot. */
-void oci_cost_fetch_from_one(struct oci_costing *c, double times, size_t bytes, size_t extent);
-/* Reductions of my own bytes, and of a peer's slot or payload into mine. */
-void oci_cost_reduce(struct oci_costing *c, double times, size_t bytes, size_t extent);
-void oci_cost_reduce_from(struct oci_costing *c, double times, size_t bytes, size_t extent);
 /* Flags each of which is waited for; a row of which all but the first are up. */
 void oci_cost_flags(struct oci_costing *c, double flags);
 void oci_cost_flag_row(struct oci_costing *c, double flags);

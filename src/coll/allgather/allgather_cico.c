@@ -36,8 +36,8 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_stage(c, 1, n);
-	oci_cost_memcpy(c, 1, n, n);
-	oci_cost_fetch_all(c, others, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ALL, others, n);
 	/* A peer's pieces were all there when its first was awaited. */
 	oci_cost_flags(c, others);
 	oci_cost_ops(c, oci_cost_stage_pieces(c) * (3 + 2 * others));

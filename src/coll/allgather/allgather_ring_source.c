@@ -58,7 +58,7 @@ static void cost_read(struct oci_costing *c)
 		oci_cost_blocks(c, OCI_MODEL_PULL, 1, n, others);
 		oci_cost_flags(c, others - 1);
 	} else {
-		oci_cost_memcpy(c, 1, n, n);
+		oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
 		oci_cost_flags(c, others);
 	}
 	oci_cost_copies_all(c, OCI_MODEL_PULL, others, n);

@@ -78,7 +78,7 @@ static inline size_t oci_spread_cost(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 
 	if (c->shape->collective != OC_BCAST) {
-		oci_cost_memcpy(c, 1, n, n);
+		oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
 		return n;
 	}
 	n = oci_cost_part(c->shape);

@@ -43,12 +43,13 @@ static void cost(struct oci_costing *c)
 	size_t n = c->shape->bytes, part = oci_cost_part(c->shape);
 	double others = c->shape->size - 1.0;
 
-	oci_cost_fill(c, 1, n, n);
+	c->whole = n;
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, n);
 	oci_cost_flags(c, 2 * others);
-	oci_cost_reduce_from(c, others, part, n);
-	oci_cost_fill(c, 1, part, n);
-	oci_cost_memcpy(c, 1, part, n);
-	oci_cost_fetch(c, others, part, n);
+	oci_cost_reduce(c, OCI_TOUCH_PEERS, others, part);
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, part);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, part);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, others, part);
 	oci_cost_ops(c, 5 + 4 * others);
 }
 

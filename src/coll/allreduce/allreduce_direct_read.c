@@ -58,8 +58,8 @@ static void cost(struct oci_costing *c)
 	oci_cost_flag_row(c, others);
 	oci_cost_copies_all(c, OCI_MODEL_PULL, others, n);
 	oci_cost_flag_row(c, others);
-	oci_cost_memcpy(c, 1, n, n);
-	oci_cost_reduce(c, others, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
+	oci_cost_reduce(c, OCI_TOUCH_OWN, others, n);
 	oci_cost_ops(c, 5 + 3 * others);
 }
 

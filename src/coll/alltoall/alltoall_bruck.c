@@ -155,7 +155,7 @@ static void cost(struct oci_costing *c)
 	unsigned int bits = bits_of(p);
 	size_t n = c->shape->bytes;
 
-	oci_cost_memcpy(c, p, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, p, n);
 	for (unsigned int k = 0; k < bits; k++) {
 		uint32_t blocks = count_bit(p, k);
 
@@ -163,7 +163,7 @@ static void cost(struct oci_costing *c)
 		oci_cost_copies_all(c, OCI_MODEL_PULL, 1, (size_t)blocks * n);
 		/* What has landed is copied on; most ranks read the last in two pieces. */
 		if (k + 1 < bits)
-			oci_cost_memcpy(c, blocks, n, n);
+			oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, blocks, n);
 		else if (blocks > 1)
 			oci_cost_copies_all(c, OCI_MODEL_PULL, 1, 1);
 		oci_cost_ops(c, 4.0 + blocks);

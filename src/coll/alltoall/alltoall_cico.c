@@ -64,8 +64,8 @@ static void cost_inline(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 	double others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 1 + others, n, n);
-	oci_cost_fetch_all(c, others, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1 + others, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ALL, others, n);
 	oci_cost_flags(c, others);
 	oci_cost_ops(c, 2 + 3 * others);
 }
@@ -75,9 +75,9 @@ static void cost_cico(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 	double others = c->shape->size - 1.0;
 
-	oci_cost_fill(c, others, n, n);
-	oci_cost_memcpy(c, 1, n, n);
-	oci_cost_fetch_all(c, others, n, n);
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, others, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ALL, others, n);
 	oci_cost_flags(c, others);
 	oci_cost_ops(c, 1 + 4 * others);
 }

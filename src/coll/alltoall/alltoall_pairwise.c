@@ -68,7 +68,7 @@ static void cost_pairwise(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 	double others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
 	oci_cost_flags(c, others);
 	oci_cost_copies_all(c, OCI_MODEL_PULL, others, n);
 	oci_cost_flag_row(c, others);
@@ -104,7 +104,7 @@ static void cost_messages(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 	double others = c->shape->size - 1.0;
 
-	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
 	oci_cost_flags(c, 3 * others);
 	oci_cost_copies_all(c, OCI_MODEL_PUSH, others, n);
 	oci_cost_ops(c, 2 + 7 * others);

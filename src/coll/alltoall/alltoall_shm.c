@@ -103,9 +103,9 @@ static void cost(struct oci_costing *c)
 	size_t n = c->shape->bytes;
 	double others = c->shape->size - 1.0, turns = oci_cost_pieces(n, HALF_BYTES);
 
-	oci_cost_fill_all(c, others, n, n);
-	oci_cost_memcpy_all(c, 1, n, n);
-	oci_cost_fetch_all(c, others, n, n);
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ALL, others, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ALL, 1, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ALL, others, n);
 	oci_cost_flags(c, others * (1 + 2 * turns));
 	oci_cost_ops(c, 3 + others * (2 + 6 * turns));
 }

@@ -32,7 +32,7 @@ static void cost(struct oci_costing *c)
 	double pieces = oci_cost_stage_pieces(c), before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces);
-	oci_cost_fetch_from_one(c, 1, c->shape->bytes, c->shape->bytes);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_OTHERS, 1, c->shape->bytes);
 	oci_cost_stage_ahead(c, before);
 	oci_cost_ops(c, 2 + 2 * pieces);
 }

@@ -55,9 +55,10 @@ static void cost(struct oci_costing *c)
 	double turns = oci_cost_pieces(n, HALF_BYTES), fill, fetch, flags, round, pace;
 	double memory = c->cost.memory, before = c->cost.flags;
 
-	oci_cost_fill(c, 1, half, n);
+	c->whole = n;
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, half);
 	fill = c->cost.memory - memory;
-	oci_cost_fetch_from_one(c, 1, half, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_OTHERS, 1, half);
 	fetch = c->cost.memory - memory - fill;
 	oci_cost_flags(c, 1);
 	oci_cost_flag_row(c, c->shape->size - 1.0);

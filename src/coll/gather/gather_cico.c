@@ -41,11 +41,11 @@ static void cost(struct oci_costing *c)
 	double before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces);
-	oci_cost_fetch(c, 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, 1, n);
 	oci_cost_stage_ahead(c, before);
 	/* The others' stages are full by then. */
 	oci_cost_flags(c, others - 1);
-	oci_cost_fetch(c, others - 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, others - 1, n);
 	oci_cost_ops(c, (c->piece ? 3 : 2) + 2 * pieces * others);
 }
 

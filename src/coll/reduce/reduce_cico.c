@@ -34,7 +34,7 @@ static void cost(struct oci_costing *c)
 	double before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces * others);
-	oci_cost_reduce_from(c, others, n, n);
+	oci_cost_reduce(c, OCI_TOUCH_PEERS, others, n);
 	oci_cost_stage_ahead(c, before);
 	oci_cost_ops(c, (c->piece ? 2 : 3) + 2 * pieces * others);
 }

@@ -107,9 +107,9 @@ static void cost(struct oci_costing *c)
 	double others = c->shape->size - 1.0;
 
 	oci_cost_stage(c, others, n);
-	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
 	oci_cost_flags(c, others);
-	oci_cost_reduce_from(c, others, n, n);
+	oci_cost_reduce(c, OCI_TOUCH_PEERS, others, n);
 	oci_cost_ops(c, 3 + 2 * others);
 }
 

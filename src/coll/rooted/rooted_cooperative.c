@@ -36,7 +36,7 @@ static void cost(struct oci_costing *c)
 	oci_cost_flags(c, 1);
 	oci_cost_flag_row(c, c->shape->size - 1.0);
 	/* The root copies its own block before it helps: its part of the work comes later. */
-	oci_cost_memcpy(c, 1.0 / c->shape->size, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1.0 / c->shape->size, n);
 	oci_cost_ops(c, 6);
 }
 

@@ -39,7 +39,7 @@ static void cost(struct oci_costing *c)
 	oci_cost_flags(c, others);
 	oci_cost_copies(c, oci_is_scatter(c->shape->collective) ? OCI_MODEL_PUSH : OCI_MODEL_PULL,
 			others, n, 1);
-	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 1 + 3 * others);
 }

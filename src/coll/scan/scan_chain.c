@@ -101,7 +101,7 @@ static void cost_scan(struct oci_costing *c)
 
 	oci_cost_flags(c, steps);
 	oci_cost_piecewise(c, steps, piece, 1);
-	oci_cost_reduce(c, steps, piece, piece);
+	oci_cost_reduce(c, OCI_TOUCH_OWN, steps, piece);
 	oci_cost_flags(c, 1);
 	oci_cost_ops(c, 5 * steps);
 }
@@ -122,7 +122,7 @@ static void cost_exscan(struct oci_costing *c)
 	 * copied one after the other. */
 	oci_cost_flags(c, pieces + fill + 1);
 	oci_cost_piecewise(c, fill + 2 * pieces, piece, 1);
-	oci_cost_reduce(c, pieces + fill, piece, piece);
+	oci_cost_reduce(c, OCI_TOUCH_OWN, pieces + fill, piece);
 	oci_cost_ops(c, 6 * (pieces + fill));
 }
 

@@ -44,10 +44,11 @@ static void cost(struct oci_costing *c)
 	double pieces = oci_cost_stage_pieces(c), others = c->shape->size - 1.0;
 
 	oci_cost_stage(c, 1, n);
-	oci_cost_memcpy(c, 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, n);
 	oci_cost_flags(c, pieces * others);
 	/* An Exscan leaves out its own. */
-	oci_cost_reduce_from(c, c->shape->collective == OC_SCAN ? others : others - 1, n, n);
+	oci_cost_reduce(c, OCI_TOUCH_PEERS, c->shape->collective == OC_SCAN ? others : others - 1,
+			n);
 	oci_cost_ops(c, !c->piece + pieces * (3 + 2 * others));
 }
 

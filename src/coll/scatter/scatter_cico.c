@@ -45,9 +45,9 @@ static void cost_inline(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
 
-	oci_cost_memcpy(c, c->shape->size - 1.0, n, n);
+	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, c->shape->size - 1.0, n);
 	oci_cost_flags(c, 1);
-	oci_cost_fetch(c, 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, 1, n);
 	oci_cost_ops(c, c->shape->size + 2.0);
 }
 
@@ -58,7 +58,7 @@ static void cost_cico(struct oci_costing *c)
 	double before = oci_cost_total(&c->cost);
 
 	oci_cost_flags(c, pieces);
-	oci_cost_fetch(c, 1, n, n);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, 1, n);
 	/* A rank's pieces come as fast as the root fills those of all, or as it takes them. */
 	oci_cost_fill_ahead(c, (size_t)others * n, (size_t)others * OCI_PIPELINE_ROOT_BYTES,
 			    before);
