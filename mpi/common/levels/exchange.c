@@ -17,24 +17,7 @@ static MPI_Count sum_of(const struct blocks *b, const struct plan *p, const stru
 	return sum;
 }
 
-/* Arrays of counts and places in units of `size` bytes, one behind the other: of this node's ranks;
- * of all nodes. */
-static void arrays_of_ranks(struct plan *p, const struct blocks *b, size_t size)
-{
-	const struct oci_mpi_levels *l = p->l;
-	struct oci_mpi_lane *lane = p->lane;
-	const struct node *node = oci_levels_node(p);
-	MPI_Count end = 0;
-
-	for (uint32_t i = 0; i < node->ranks; i++) {
-		MPI_Count count = oci_levels_count(b, l->order[node->start + i]) * (MPI_Count)size;
-
-		lane->counts[i] = (oci_port_count)count;
-		lane->displs[i] = (oci_port_count)end;
-		end += count;
-	}
-}
-
+/* Counts and places of all nodes in units of `size` bytes, one behind the other. */
 static void arrays_of_nodes(struct plan *p, const struct blocks *b, size_t size)
 {
 	const struct oci_mpi_levels *l = p->l;
@@ -125,18 +108,12 @@ static void give_block(struct plan *p, const struct blocks *all)
 			p->status = oci_port_pack(bytes, own.buffer, (size_t)own.count, own.type);
 		return;
 	}
-	arrays_of_ranks(p, all, shape.size);
-	if (p->alike)
-		oci_levels_on_node(
-			p, PART(GATHER, gather, .sbuf = there ? MPI_IN_PLACE : own.buffer,
-				.scount = own.count, .stype = own.type, .rbuf = bytes,
-				.rcount = (MPI_Count)p->bytes, .rtype = MPI_BYTE, .root = 0));
-	else
-		oci_levels_on_node(p,
-				   PART(GATHERV, gatherv, .sbuf = there ? MPI_IN_PLACE : own.buffer,
-					.scount = own.count, .stype = own.type, .rbuf = bytes,
-					.rcounts = lane->counts, .rdispls = lane->displs,
-					.rtype = MPI_BYTE, .root = 0));
+	oci_levels_node_arrays(p, all, oci_levels_node(p), shape.size);
+	oci_levels_on_node(p, PART_V(p->alike, GATHER, gather,
+				     .sbuf = there ? MPI_IN_PLACE : own.buffer, .scount = own.count,
+				     .stype = own.type, .rbuf = bytes,
+				     .rcount = (MPI_Count)p->bytes, .rcounts = lane->counts,
+				     .rdispls = lane->displs, .rtype = MPI_BYTE, .root = 0));
 }
 
 /* p->message: a leader's bytes. p->get: what the node gets of them. */
@@ -169,18 +146,15 @@ static void allgather_between(struct plan *p)
 	const struct blocks all = oci_levels_received(p->call);
 	struct oci_mpi_lane *lane = p->lane;
 	struct oci_port_type shape;
+	bool alike;
 
 	oci_port_type_get(all.type, &shape);
 	arrays_of_nodes(p, &all, shape.size);
-	if (nodes_are_alike(lane, p->l->nodes))
-		oci_levels_between(p, PART(ALLGATHER, allgather, .sbuf = MPI_IN_PLACE,
-					   .stype = MPI_BYTE, .rbuf = p->message,
-					   .rcount = lane->counts[0], .rtype = MPI_BYTE));
-	else
-		oci_levels_between(p, PART(ALLGATHERV, allgatherv, .sbuf = MPI_IN_PLACE,
-					   .stype = MPI_BYTE, .rbuf = p->message,
-					   .rcounts = lane->counts, .rdispls = lane->displs,
-					   .rtype = MPI_BYTE));
+	alike = nodes_are_alike(lane, p->l->nodes);
+	oci_levels_between(p, PART_V(alike, ALLGATHER, allgather, .sbuf = MPI_IN_PLACE,
+				     .stype = MPI_BYTE, .rbuf = p->message,
+				     .rcount = lane->counts[0], .rcounts = lane->counts,
+				     .rdispls = lane->displs, .rtype = MPI_BYTE));
 }
 
 static void allgather_get(struct plan *p)
@@ -406,7 +380,7 @@ static void reduce_scatter_get(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
 
-	arrays_of_ranks(p, &p->parts, 1);
+	oci_levels_node_arrays(p, &p->parts, oci_levels_node(p), 1);
 	oci_levels_on_node(p,
 			   PART(SCATTERV, scatterv, .sbuf = p->message, .scounts = p->lane->counts,
 				.sdispls = p->lane->displs, .stype = c->stype, .rbuf = c->rbuf,

@@ -74,9 +74,12 @@ struct oci_mpi_levels {
 
 /* NULL: there are none, on all members alike; self->why. */
 struct oci_mpi_levels *oci_levels_of(struct oci_mpi_comm *self);
-/* More room is had by all or by none. `holder`: this rank is one of those that have it. */
-bool oci_levels_scratch(struct oci_mpi_comm *self, struct scratch *scratch, size_t bytes,
-			bool holder);
+/* Memory between the parts of a call, by what all members know. */
+struct need {
+	size_t of_leaders, of_all;
+};
+/* A lane has it on all members, or on none. */
+bool oci_levels_room(struct oci_mpi_comm *self, struct oci_mpi_lane *lane, struct need need);
 /* The communicator for messages between any two ranks. */
 bool oci_levels_messages(struct oci_mpi_comm *self);
 
@@ -172,12 +175,18 @@ struct oci_mpi_lane {
 	struct oci_mpi_request part; /* of the plan, on the node */
 };
 
-#define PART(ID, name, ...)                                           \
-	(&(struct oci_mpi_call){ .collective = OC_##ID,               \
-				 .function = OCI_FUNCTION_##name,     \
+#define PART_OF(id, of, ...)                                          \
+	(&(struct oci_mpi_call){ .collective = (id),                  \
+				 .function = (of),                    \
 				 .long_counts = OCI_PORT_LONG_COUNTS, \
 				 .long_displs = OCI_PORT_LONG_COUNTS, \
 				 __VA_ARGS__ })
+#define PART(ID, name, ...) PART_OF(OC_##ID, OCI_FUNCTION_##name, __VA_ARGS__)
+/* With counts and displacements; where all blocks are `alike` the same without them, by one count.
+ */
+#define PART_V(alike, ID, name, ...)            \
+	PART_OF((alike) ? OC_##ID : OC_##ID##V, \
+		(alike) ? OCI_FUNCTION_##name : OCI_FUNCTION_##name##v, __VA_ARGS__)
 
 /* The node's part. After an error of an earlier one, its members are told. */
 void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part);
@@ -193,11 +202,10 @@ void oci_levels_walk(struct plan *p);
 /* As far as it goes without waiting. True: all of it. */
 bool oci_levels_walk_on(struct plan *p);
 
-/* Messages on the communicator of all ranks: begun, and over before a step that is not `beside`. */
-void oci_levels_send(struct plan *p, const void *buffer, MPI_Count count, MPI_Datatype type,
-		     uint32_t rank);
-void oci_levels_receive(struct plan *p, void *buffer, MPI_Count count, MPI_Datatype type,
-			uint32_t rank);
+/* A message on the communicator of all ranks, to this one or from it: begun, and over before a step
+ * that is not `beside`. */
+void oci_levels_transfer(struct plan *p, bool sends, void *buffer, MPI_Count count,
+			 MPI_Datatype type, uint32_t rank);
 
 static inline uint32_t oci_levels_local(const struct plan *p)
 {
@@ -241,6 +249,13 @@ struct blocks oci_levels_sent(const struct oci_mpi_call *call);
 struct blocks oci_levels_received(const struct oci_mpi_call *call);
 MPI_Count oci_levels_count(const struct blocks *b, uint32_t rank);
 MPI_Count oci_levels_displ(const struct blocks *b, uint32_t rank);
+/* Fill the lane's arrays, of the blocks of these ranks or of a node's, and return the sum of the
+ * counts. An element counts `unit`, and the blocks follow each other; 0: it counts one, and they
+ * are where they lie in the buffer. */
+MPI_Count oci_levels_arrays(const struct plan *p, const struct blocks *b, const uint32_t *ranks,
+			    uint32_t n, size_t unit);
+MPI_Count oci_levels_node_arrays(const struct plan *p, const struct blocks *b,
+				 const struct node *node, size_t unit);
 /* The bytes of those at `from` to `to` in the order of the nodes; SIZE_MAX: beyond that. */
 size_t oci_levels_sum(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to);
 /* Do they follow each other? */
@@ -264,10 +279,6 @@ void oci_levels_open(struct plan *p, struct oci_mpi_lane *lane, const struct oci
 const char *oci_levels_refusal(const struct plan *p);
 /* The same, once they are. */
 const char *oci_levels_lack(const struct plan *p);
-/* Memory between the parts, by what all members know. */
-struct need {
-	size_t of_leaders, of_all;
-};
 struct need oci_levels_need(const struct plan *p);
 #define OCI_LEVELS_NO_SCRATCH "a rank has no memory for its node's blocks"
 #define OCI_LEVELS_NO_MESSAGES "a rank has no communicator for messages between nodes"

@@ -262,8 +262,9 @@ void oci_mpi_levels_force(struct oci_mpi_comm *self, int collective)
 
 enum { LEAST_ROOM = 64 << 10 };
 
-bool oci_levels_scratch(struct oci_mpi_comm *self, struct scratch *scratch, size_t bytes,
-			bool holder)
+/* More room is had by all or by none. `holder`: this rank is one of those that have it. */
+static bool make_scratch(struct oci_mpi_comm *self, struct scratch *scratch, size_t bytes,
+			 bool holder)
 {
 	size_t room = scratch->room ? scratch->room : LEAST_ROOM;
 	char *more = NULL;
@@ -285,6 +286,13 @@ bool oci_levels_scratch(struct oci_mpi_comm *self, struct scratch *scratch, size
 	scratch->bytes = more;
 	scratch->room = room;
 	return true;
+}
+
+bool oci_levels_room(struct oci_mpi_comm *self, struct oci_mpi_lane *lane, struct need need)
+{
+	return make_scratch(self, &lane->of_leaders, need.of_leaders,
+			    is_leader(self, self->levels)) &&
+	       make_scratch(self, &lane->of_all, need.of_all, true);
 }
 
 bool oci_levels_messages(struct oci_mpi_comm *self)
@@ -335,8 +343,7 @@ void oci_levels_make_lanes(struct oci_mpi_comm *self)
 		if (!lane)
 			break;
 		await_idle(self, lane);
-		oci_levels_scratch(self, &lane->of_leaders, l->wanted_of_leaders,
-				   is_leader(self, l));
-		oci_levels_scratch(self, &lane->of_all, l->wanted_of_all, true);
+		make_scratch(self, &lane->of_leaders, l->wanted_of_leaders, is_leader(self, l));
+		make_scratch(self, &lane->of_all, l->wanted_of_all, true);
 	}
 }

@@ -43,6 +43,28 @@ MPI_Count oci_levels_displ(const struct blocks *b, uint32_t rank)
 			   (MPI_Count)rank * b->count;
 }
 
+MPI_Count oci_levels_arrays(const struct plan *p, const struct blocks *b, const uint32_t *ranks,
+			    uint32_t n, size_t unit)
+{
+	MPI_Count end = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		MPI_Count count = oci_levels_count(b, ranks[i]) * (MPI_Count)(unit ? unit : 1);
+		MPI_Count displ = unit ? end : oci_levels_displ(b, ranks[i]);
+
+		p->lane->counts[i] = (oci_port_count)count;
+		p->lane->displs[i] = (oci_port_count)displ;
+		end += count;
+	}
+	return end;
+}
+
+MPI_Count oci_levels_node_arrays(const struct plan *p, const struct blocks *b,
+				 const struct node *node, size_t unit)
+{
+	return oci_levels_arrays(p, b, p->l->order + node->start, node->ranks, unit);
+}
+
 size_t oci_levels_sum(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to)
 {
 	struct oci_port_type shape;

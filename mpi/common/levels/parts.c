@@ -77,30 +77,22 @@ void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 /* ---- messages ---------------------------------------------------------------------------------
  */
 
-static void begun_with(struct plan *p, int error)
+void oci_levels_transfer(struct plan *p, bool sends, void *buffer, MPI_Count count,
+			 MPI_Datatype type, uint32_t rank)
 {
-	if (error == MPI_SUCCESS)
-		p->begun++;
+	MPI_Request *request = &p->lane->requests[p->begun];
+	oci_port_count elements = (oci_port_count)count;
+	int tag = p->lane->tag;
+
+	if (p->status != MPI_SUCCESS)
+		return;
+	if (sends)
+		p->status = OCI_PORT_COUNTED(Isend)(buffer, elements, type, (int)rank, tag,
+						    p->l->all, request);
 	else
-		p->status = error;
-}
-
-void oci_levels_send(struct plan *p, const void *buffer, MPI_Count count, MPI_Datatype type,
-		     uint32_t rank)
-{
-	if (p->status == MPI_SUCCESS)
-		begun_with(p, OCI_PORT_COUNTED(Isend)(buffer, (oci_port_count)count, type,
-						      (int)rank, p->lane->tag, p->l->all,
-						      &p->lane->requests[p->begun]));
-}
-
-void oci_levels_receive(struct plan *p, void *buffer, MPI_Count count, MPI_Datatype type,
-			uint32_t rank)
-{
-	if (p->status == MPI_SUCCESS)
-		begun_with(p, OCI_PORT_COUNTED(Irecv)(buffer, (oci_port_count)count, type,
-						      (int)rank, p->lane->tag, p->l->all,
-						      &p->lane->requests[p->begun]));
+		p->status = OCI_PORT_COUNTED(Irecv)(buffer, elements, type, (int)rank, tag,
+						    p->l->all, request);
+	p->begun += p->status == MPI_SUCCESS;
 }
 
 /* ---- steps ------------------------------------------------------------------------------------

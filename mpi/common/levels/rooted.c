@@ -60,28 +60,6 @@ static void ask_sizes(struct plan *p)
 					   .rtype = MPI_AINT));
 }
 
-/* The arrays of a v-variant on this node: of the root's blocks, or of bytes in the scratch. */
-static void arrays_of(struct plan *p, const struct blocks *b)
-{
-	struct oci_mpi_lane *lane = p->lane;
-	const uint32_t *order = p->l->order;
-	const struct node *node = oci_levels_node(p);
-	size_t end = 0;
-
-	for (uint32_t i = 0; i < node->ranks; i++) {
-		if (b) {
-			lane->counts[i] =
-				(oci_port_count)oci_levels_count(b, order[node->start + i]);
-			lane->displs[i] =
-				(oci_port_count)oci_levels_displ(b, order[node->start + i]);
-		} else {
-			lane->counts[i] = (oci_port_count)lane->places[i];
-			lane->displs[i] = (oci_port_count)end;
-			end += (size_t)lane->places[i];
-		}
-	}
-}
-
 /* All blocks of each node have one size and lie together, on all members alike. */
 static bool are_alike(const struct plan *p)
 {
@@ -99,16 +77,6 @@ static void *first_of(const struct plan *p, const struct blocks *b)
 				   (MPI_Count)p->l->order[oci_levels_node(p)->start] * b->count,
 				   b->type) :
 		     b->buffer;
-}
-
-/* To that rank or from it. */
-static void transfer(struct plan *p, bool sends, void *buffer, MPI_Count count, MPI_Datatype type,
-		     uint32_t rank)
-{
-	if (sends)
-		oci_levels_send(p, buffer, count, type, rank);
-	else
-		oci_levels_receive(p, buffer, count, type, rank);
 }
 
 /*
@@ -135,7 +103,8 @@ static void begin_with_nodes(struct plan *p, const struct blocks *b)
 				p->status = oci_levels_run_open(p, b, k, k + step, &run);
 			if (p->status != MPI_SUCCESS)
 				return;
-			transfer(p, !gathers(p), run.buffer, run.count, run.type, l->order[k]);
+			oci_levels_transfer(p, !gathers(p), run.buffer, run.count, run.type,
+					    l->order[k]);
 			/* A pending message holds its type. */
 			oci_levels_run_close(&run);
 		}
@@ -154,9 +123,10 @@ static void move_own_block(struct plan *p, const struct blocks *all)
 	/* The receive first, whichever of the two that is. */
 	for (int sends = 0; sends < 2; sends++)
 		if (gathers(p) == (sends != 0))
-			transfer(p, sends, own.buffer, own.count, own.type, root);
+			oci_levels_transfer(p, sends, own.buffer, own.count, own.type, root);
 		else
-			transfer(p, sends, block, oci_levels_count(all, root), all->type, root);
+			oci_levels_transfer(p, sends, block, oci_levels_count(all, root), all->type,
+					    root);
 }
 
 /* Of this node: between the members' own blocks and all of them, at the root or the leader. */
@@ -165,26 +135,21 @@ static void on_node(struct plan *p, const struct blocks *all)
 	const struct oci_mpi_call *c = p->call;
 	const struct oci_mpi_lane *lane = p->lane;
 	int root = oci_levels_root_here(p);
+	bool alike = are_alike(p);
+	void *buffer = alike ? first_of(p, all) : all->buffer;
 
-	if (gathers(p) && are_alike(p))
-		oci_levels_on_node(p, PART(GATHER, gather, .sbuf = c->sbuf, .scount = c->scount,
-					   .stype = c->stype, .rbuf = first_of(p, all),
-					   .rcount = all->count, .rtype = all->type, .root = root));
-	else if (gathers(p))
-		oci_levels_on_node(p, PART(GATHERV, gatherv, .sbuf = c->sbuf, .scount = c->scount,
-					   .stype = c->stype, .rbuf = all->buffer,
-					   .rcounts = lane->counts, .rdispls = lane->displs,
-					   .rtype = all->type, .root = root));
-	else if (are_alike(p))
-		oci_levels_on_node(p,
-				   PART(SCATTER, scatter, .sbuf = first_of(p, all),
-					.scount = all->count, .stype = all->type, .rbuf = c->rbuf,
-					.rcount = c->rcount, .rtype = c->rtype, .root = root));
+	if (gathers(p))
+		oci_levels_on_node(p, PART_V(alike, GATHER, gather, .sbuf = c->sbuf,
+					     .scount = c->scount, .stype = c->stype, .rbuf = buffer,
+					     .rcount = all->count, .rcounts = lane->counts,
+					     .rdispls = lane->displs, .rtype = all->type,
+					     .root = root));
 	else
-		oci_levels_on_node(p, PART(SCATTERV, scatterv, .sbuf = all->buffer,
-					   .scounts = lane->counts, .sdispls = lane->displs,
-					   .stype = all->type, .rbuf = c->rbuf, .rcount = c->rcount,
-					   .rtype = c->rtype, .root = root));
+		oci_levels_on_node(p, PART_V(alike, SCATTER, scatter, .sbuf = buffer,
+					     .scount = all->count, .scounts = lane->counts,
+					     .sdispls = lane->displs, .stype = all->type,
+					     .rbuf = c->rbuf, .rcount = c->rcount,
+					     .rtype = c->rtype, .root = root));
 }
 
 /* ---- steps ------------------------------------------------------------------------------------
@@ -217,17 +182,21 @@ static void rooted_open(struct plan *p)
 	} else if (oci_levels_is_root(p)) {
 		begin_with_nodes(p, &all);
 		move_own_block(p, &all);
-		arrays_of(p, &all);
+		oci_levels_node_arrays(p, &all, oci_levels_node(p), 0);
 	}
 }
 
+/* The arrays are of bytes in the scratch. */
 static void decide(struct plan *p)
 {
-	for (uint32_t i = 0; i < oci_levels_node(p)->ranks; i++)
-		p->sum += (size_t)p->lane->places[i];
+	const struct oci_mpi_lane *lane = p->lane;
+
+	for (uint32_t i = 0; i < oci_levels_node(p)->ranks; i++) {
+		lane->counts[i] = (oci_port_count)lane->places[i];
+		lane->displs[i] = (oci_port_count)p->sum;
+		p->sum += (size_t)lane->places[i];
+	}
 	p->together_here = p->sum && travel_together(p, p->l->mine, p->sum);
-	if (p->together_here)
-		arrays_of(p, NULL);
 }
 
 /* While the root's messages are under way. */
@@ -254,10 +223,10 @@ static void rooted_between(struct plan *p)
 	if (is_roots_node(p) || !p->sum)
 		return;
 	if (p->together_here && p->leader)
-		transfer(p, gathers(p), p->lane->of_leaders.bytes, (MPI_Count)p->sum, MPI_BYTE,
-			 root);
+		oci_levels_transfer(p, gathers(p), p->lane->of_leaders.bytes, (MPI_Count)p->sum,
+				    MPI_BYTE, root);
 	else if (!p->together_here && p->own_bytes)
-		transfer(p, gathers(p), own.buffer, own.count, own.type, root);
+		oci_levels_transfer(p, gathers(p), own.buffer, own.count, own.type, root);
 }
 
 static void rooted_get(struct plan *p)

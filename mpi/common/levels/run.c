@@ -205,20 +205,14 @@ int oci_levels_close(const struct plan *p)
 /* Once the nodes are known. */
 static const char *lack(struct plan *p)
 {
-	struct oci_mpi_lane *lane = p->l->lane;
 	const char *reason = oci_levels_lack(p);
-	struct need need;
 
 	if (reason)
 		return reason;
 	if (oci_levels_has_messages(p) && !oci_levels_messages(p->comm))
 		return OCI_LEVELS_NO_MESSAGES;
-	need = oci_levels_need(p);
-	return oci_levels_scratch(p->comm, &lane->of_leaders, need.of_leaders,
-				  !p->l->local[p->comm->rank]) &&
-			       oci_levels_scratch(p->comm, &lane->of_all, need.of_all, true) ?
-		       NULL :
-		       OCI_LEVELS_NO_SCRATCH;
+	return oci_levels_room(p->comm, p->l->lane, oci_levels_need(p)) ? NULL :
+									  OCI_LEVELS_NO_SCRATCH;
 }
 
 int oci_mpi_levels_run(struct oci_mpi_comm *self, const struct oci_mpi_call *call)

@@ -182,37 +182,6 @@ static const struct step allreduce[] = {
  * whose ranks' blocks are exchanged; p->length: how much of p->message is before its block there.
  */
 
-/* Of the peers, in units of `size` bytes; the sum. */
-static MPI_Count arrays_of_peers(struct plan *p, const struct blocks *b, size_t size)
-{
-	MPI_Count end = 0;
-
-	for (uint32_t n = 0; n < p->l->nodes; n++) {
-		MPI_Count count = oci_levels_count(b, p->l->peers[n]) * (MPI_Count)size;
-
-		p->lane->counts[n] = (oci_port_count)count;
-		p->lane->displs[n] = (oci_port_count)end;
-		end += count;
-	}
-	return end;
-}
-
-/* Of the ranks of the node at hand; the sum. */
-static MPI_Count arrays_of_ranks(struct plan *p, const struct blocks *b)
-{
-	uint32_t start = p->l->node_of[p->first].start;
-	MPI_Count sum = 0;
-
-	for (uint32_t i = 0; i < p->l->most; i++) {
-		uint32_t rank = p->l->order[start + i];
-
-		p->lane->counts[i] = (oci_port_count)oci_levels_count(b, rank);
-		p->lane->displs[i] = (oci_port_count)oci_levels_displ(b, rank);
-		sum += oci_levels_count(b, rank);
-	}
-	return sum;
-}
-
 /* How much this rank has of the node at hand. */
 static size_t own_of_node(const struct plan *p, const struct blocks *b)
 {
@@ -252,45 +221,37 @@ static void allgather_between(struct plan *p)
 	MPI_Count bytes;
 
 	oci_port_type_get(all.type, &shape);
-	bytes = arrays_of_peers(p, &all, shape.size);
+	bytes = oci_levels_arrays(p, &all, p->l->peers, p->l->nodes, shape.size);
 	p->message = p->lane->of_all.bytes;
 	p->status = oci_port_pack((char *)p->message + p->lane->displs[p->l->mine], own.buffer,
 				  (size_t)own.count, own.type);
-	if (p->alike)
-		between(p, bytes,
-			PART(ALLGATHER, allgather, .sbuf = MPI_IN_PLACE, .stype = MPI_BYTE,
-			     .rbuf = p->message, .rcount = (MPI_Count)p->bytes, .rtype = MPI_BYTE));
-	else
-		between(p, bytes,
-			PART(ALLGATHERV, allgatherv, .sbuf = MPI_IN_PLACE, .stype = MPI_BYTE,
-			     .rbuf = p->message, .rcounts = p->lane->counts,
-			     .rdispls = p->lane->displs, .rtype = MPI_BYTE));
+	between(p, bytes,
+		PART_V(p->alike, ALLGATHER, allgather, .sbuf = MPI_IN_PLACE, .stype = MPI_BYTE,
+		       .rbuf = p->message, .rcount = (MPI_Count)p->bytes,
+		       .rcounts = p->lane->counts, .rdispls = p->lane->displs, .rtype = MPI_BYTE));
 }
 
 static void allgather_get(struct plan *p)
 {
 	const struct blocks all = oci_levels_received(p->call);
 	const char *own = (const char *)p->message + p->length;
+	bool alike = p->alike && p->l->in_order;
+	void *buffer = all.buffer;
 	struct oci_port_type shape;
 	size_t bytes;
 
 	oci_port_type_get(all.type, &shape);
 	bytes = own_of_node(p, &all) * shape.size;
-	if (!arrays_of_ranks(p, &all)) {
+	if (!oci_levels_node_arrays(p, &all, &p->l->node_of[p->first], 0)) {
 		next_node(p, 0);
 		return;
 	}
-	if (p->alike && p->l->in_order)
-		oci_levels_on_node(
-			p, PART(ALLGATHER, allgather, .sbuf = own, .scount = (MPI_Count)bytes,
-				.stype = MPI_BYTE,
-				.rbuf = oci_levels_at(all.buffer, p->lane->displs[0], all.type),
-				.rcount = all.count, .rtype = all.type));
-	else
-		oci_levels_on_node(p, PART(ALLGATHERV, allgatherv, .sbuf = own,
-					   .scount = (MPI_Count)bytes, .stype = MPI_BYTE,
-					   .rbuf = all.buffer, .rcounts = p->lane->counts,
-					   .rdispls = p->lane->displs, .rtype = all.type));
+	if (alike)
+		buffer = oci_levels_at(buffer, p->lane->displs[0], all.type);
+	oci_levels_on_node(p, PART_V(alike, ALLGATHER, allgather, .sbuf = own,
+				     .scount = (MPI_Count)bytes, .stype = MPI_BYTE, .rbuf = buffer,
+				     .rcount = all.count, .rcounts = p->lane->counts,
+				     .rdispls = p->lane->displs, .rtype = all.type));
 	next_node(p, bytes);
 }
 
@@ -312,7 +273,7 @@ static void reduce_scatter_give(struct plan *p)
 	if (!p->first)
 		oci_levels_cut_parts(p);
 	p->message = p->lane->of_all.bytes;
-	if (arrays_of_ranks(p, &p->parts))
+	if (oci_levels_node_arrays(p, &p->parts, &p->l->node_of[p->first], 0))
 		oci_levels_on_node(
 			p, PART(REDUCE_SCATTER, reduce_scatter,
 				.sbuf = oci_levels_at(oci_levels_operand(p), p->lane->displs[0],
@@ -325,7 +286,7 @@ static void reduce_scatter_give(struct plan *p)
 static void reduce_scatter_between(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	MPI_Count elements = arrays_of_peers(p, &p->parts, 1);
+	MPI_Count elements = oci_levels_arrays(p, &p->parts, p->l->peers, p->l->nodes, 1);
 
 	between(p, elements,
 		PART(REDUCE_SCATTER, reduce_scatter, .sbuf = p->message, .rbuf = c->rbuf,

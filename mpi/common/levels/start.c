@@ -155,14 +155,11 @@ int oci_mpi_levels_start(struct oci_mpi_comm *self, struct oci_mpi_request *requ
 static struct oci_mpi_lane *make_lane(struct plan *p, bool able)
 {
 	struct oci_mpi_comm *self = p->comm;
-	const struct need need = oci_levels_need(p);
 	struct oci_mpi_lane *lane = oci_levels_lane(self, p->l, able);
 
 	if (!lane)
 		return NULL;
-	if (oci_levels_scratch(self, &lane->of_leaders, need.of_leaders,
-			       !p->l->local[self->rank]) &&
-	    oci_levels_scratch(self, &lane->of_all, need.of_all, true))
+	if (oci_levels_room(self, lane, oci_levels_need(p)))
 		return lane;
 	oci_levels_lane_free(lane);
 	return NULL;
