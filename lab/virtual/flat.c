@@ -9,6 +9,18 @@
 /* Bytes of a piece, of those algorithms that cut: what `tuned` takes most for large messages. */
 enum { SEGMENT = 128 << 10 };
 
+/* How an algorithm goes, so that a few functions are many of them. */
+enum {
+	UP = 1,		/* up to rank 0, else down from it */
+	SUMS = 2,	/* who gets something sums it */
+	PARTS = 4,	/* its messages are of a rank's part of the bytes, not of all */
+	NEAR_FIRST = 8, /* down the tree near children come first; up it, as it is the same tree,
+			 * far ones */
+	BINARY = 16,	/* through a binary tree, else a chain */
+	IN_TURN = 32,	/* one message after the other, else all at once */
+	DISTINCT = 64,	/* each rank has another block for each other one */
+};
+
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 static bool is_power(uint32_t n)
@@ -80,49 +92,47 @@ static void exchange(struct oci_network *n, uint32_t k, size_t bytes, bool sums)
 	oci_network_round(n);
 }
 
-/* With a block or message of one of them, down from the parent or up to it. */
-static void add_either(struct oci_network *n, bool up, uint32_t parent, uint32_t child,
-		       size_t bytes)
+/* Down from the parent, or up to it. */
+static void add_either(struct oci_network *n, uint32_t parent, uint32_t child, size_t bytes,
+		       unsigned int how)
 {
-	oci_network_add(n, up ? child : parent, up ? parent : child, bytes, false);
+	oci_network_add(n, how & UP ? child : parent, how & UP ? parent : child, bytes, how & SUMS);
 }
 
 /* ---- trees: down from rank 0, or up to it ---------------------------------------------------- */
 
 /* Rank r's child in the round of distance k is r + k. Near ones first, or far ones. */
-static void binomial_round(struct oci_network *n, uint32_t k, bool near_first, bool up, bool sums,
-			   size_t bytes)
+static void binomial_round(struct oci_network *n, uint32_t k, size_t bytes, unsigned int how)
 {
+	bool near_first = how & NEAR_FIRST;
 	uint32_t step = near_first ? 1 : 2 * k;
 
 	for (uint32_t r = 0; r < (near_first ? k : n->ranks) && r + k < n->ranks; r += step)
-		oci_network_add(n, up ? r + k : r, up ? r : r + k, bytes, up && sums);
+		add_either(n, r, r + k, bytes, how);
 	oci_network_round(n);
 }
 
-static void binomial(struct oci_network *n, size_t bytes, bool near_first, bool up, bool sums)
+static void binomial(struct oci_network *n, size_t bytes, unsigned int how)
 {
+	bool near_first = how & NEAR_FIRST, up = how & UP, from_near = near_first != up;
 	uint32_t far = power_in(n->ranks - 1);
 
-	for (uint32_t k = 1; k <= far; k *= 2) {
-		bool from_near = near_first != up;
-
-		binomial_round(n, from_near ? k : far / k, near_first, up, sums, bytes);
-	}
+	for (uint32_t k = 1; k <= far; k *= 2)
+		binomial_round(n, from_near ? k : far / k, bytes, how);
 }
 
 /* Blocks of all ranks, near ones first together, or far ones first apart. */
-static void binomial_blocks(struct oci_network *n, size_t bytes, bool up)
+static void binomial_blocks(struct oci_network *n, size_t bytes, unsigned int how)
 {
 	uint32_t far = power_in(n->ranks - 1);
 
 	for (uint32_t i = 1; i <= far; i *= 2) {
-		uint32_t k = up ? i : far / i;
+		uint32_t k = how & UP ? i : far / i;
 
 		for (uint32_t r = 0; r < n->ranks - k; r += 2 * k) {
 			uint32_t blocks = n->ranks - r - k < k ? n->ranks - r - k : k;
 
-			add_either(n, up, r, r + k, blocks * bytes);
+			add_either(n, r, r + k, blocks * bytes, how);
 		}
 		oci_network_round(n);
 	}
@@ -130,18 +140,18 @@ static void binomial_blocks(struct oci_network *n, size_t bytes, bool up)
 
 /* A piece goes through the tree, whose rank r has this parent: as children come behind, so in turn;
  * upwards from the last. */
-static void piece(struct oci_network *n, uint32_t fan, bool up, bool sums, size_t bytes)
+static void piece(struct oci_network *n, size_t bytes, unsigned int how)
 {
 	for (uint32_t i = 1; i < n->ranks; i++) {
-		uint32_t r = up ? n->ranks - i : i, parent = (r - 1) / fan;
+		uint32_t r = how & UP ? n->ranks - i : i;
 
-		oci_network_add(n, up ? r : parent, up ? parent : r, bytes, up && sums);
+		add_either(n, (r - 1) / (how & BINARY ? 2 : 1), r, bytes, how);
 		oci_network_round(n);
 	}
 }
 
 /* Piece by piece; once pieces come at the same pace, the others do. */
-static void pieces(struct oci_network *n, uint32_t fan, size_t bytes, bool up, bool sums)
+static void pieces(struct oci_network *n, size_t bytes, unsigned int how)
 {
 	size_t count = bytes > SEGMENT ? (bytes + SEGMENT - 1) / SEGMENT : 1;
 	size_t run = count < 3 ? count : 3;
@@ -149,107 +159,38 @@ static void pieces(struct oci_network *n, uint32_t fan, size_t bytes, bool up, b
 
 	for (size_t i = 0; i < run; i++) {
 		before_s = oci_network_end(n);
-		piece(n, fan, up, sums, bytes / count);
+		piece(n, bytes / count, how);
 	}
 	oci_network_pass(n, (double)(count - run) * (oci_network_end(n) - before_s));
 }
 
 /* ---- algorithms ------------------------------------------------------------------------------ */
 
-static void dissemination(struct oci_network *n, size_t bytes)
+static void dissemination(struct oci_network *n, size_t bytes, unsigned int how)
 {
 	(void)bytes;
+	(void)how;
 	for (uint32_t k = 1; k < n->ranks; k *= 2)
 		shift(n, k, 0, false);
 }
 
-static void near_down(struct oci_network *n, size_t bytes)
-{
-	binomial(n, bytes, true, false, false);
-}
-
-static void far_down(struct oci_network *n, size_t bytes)
-{
-	binomial(n, bytes, false, false, false);
-}
-
-static void chain_down(struct oci_network *n, size_t bytes)
-{
-	pieces(n, 1, bytes, false, false);
-}
-
-static void binary_down(struct oci_network *n, size_t bytes)
-{
-	pieces(n, 2, bytes, false, false);
-}
-
-static void linear(struct oci_network *n, size_t bytes, bool up, bool at_once)
+static void linear(struct oci_network *n, size_t bytes, unsigned int how)
 {
 	for (uint32_t r = 1; r < n->ranks; r++) {
-		add_either(n, up, 0, r, bytes);
-		if (!at_once)
+		add_either(n, 0, r, bytes, how);
+		if (how & IN_TURN)
 			oci_network_round(n);
 	}
 	oci_network_round(n);
 }
 
-static void linear_down(struct oci_network *n, size_t bytes)
-{
-	linear(n, bytes, false, true);
-}
-
-static void linear_in_turn(struct oci_network *n, size_t bytes)
-{
-	linear(n, bytes, false, false);
-}
-
-static void linear_up(struct oci_network *n, size_t bytes)
-{
-	linear(n, bytes, true, true);
-}
-
-static void scatter_parts(struct oci_network *n, size_t bytes)
-{
-	binomial_blocks(n, part(n, bytes), false);
-}
-
-static void gather_parts(struct oci_network *n, size_t bytes)
-{
-	binomial_blocks(n, part(n, bytes), true);
-}
-
-static void ring_parts(struct oci_network *n, size_t bytes)
-{
-	shift_often(n, n->ranks - 1, 1, part(n, bytes), false);
-}
-
-static void far_up(struct oci_network *n, size_t bytes)
-{
-	binomial(n, bytes, true, true, true);
-}
-
-static void near_up(struct oci_network *n, size_t bytes)
-{
-	binomial(n, bytes, false, true, true);
-}
-
-static void chain_up(struct oci_network *n, size_t bytes)
-{
-	pieces(n, 1, bytes, true, true);
-}
-
-static void binary_up(struct oci_network *n, size_t bytes)
-{
-	pieces(n, 2, bytes, true, true);
-}
-
 /* Halves of halves are exchanged and summed, from the farthest: each then has its part. */
-static void halving(struct oci_network *n, size_t bytes)
+static void halving(struct oci_network *n, size_t bytes, unsigned int how)
 {
-	fold(n, bytes, false, true);
+	fold(n, bytes, false, how & SUMS);
 	for (uint32_t k = power_in(n->ranks) / 2; k; k /= 2) {
 		bytes -= bytes / 2;
-		exchange(n, k, bytes, true);
+		exchange(n, k, bytes, how & SUMS);
 	}
 }
 
@@ -263,45 +204,30 @@ static void doubling_parts(struct oci_network *n, size_t bytes)
 	fold(n, bytes, true, false);
 }
 
-static void halving_doubling(struct oci_network *n, size_t bytes)
+static void halving_doubling(struct oci_network *n, size_t bytes, unsigned int how)
 {
-	halving(n, bytes);
+	halving(n, bytes, how);
 	doubling_parts(n, bytes);
 }
 
-static void doubling(struct oci_network *n, size_t bytes, bool sums)
+static void doubling(struct oci_network *n, size_t bytes, unsigned int how)
 {
-	fold(n, bytes, false, sums);
+	fold(n, bytes, false, how & SUMS);
 	for (uint32_t k = 1; k < power_in(n->ranks); k *= 2)
-		exchange(n, k, bytes, sums);
+		exchange(n, k, bytes, how & SUMS);
 	fold(n, bytes, true, false);
 }
 
-static void doubling_sums(struct oci_network *n, size_t bytes)
+static void ring(struct oci_network *n, size_t bytes, unsigned int how)
 {
-	doubling(n, bytes, true);
+	shift_often(n, n->ranks - 1, 1, bytes, how & SUMS);
 }
 
-static void ring_sums(struct oci_network *n, size_t bytes)
+/* Sums go round, then results. */
+static void ring_twice(struct oci_network *n, size_t bytes, unsigned int how)
 {
-	shift_often(n, n->ranks - 1, 1, part(n, bytes), true);
-}
-
-static void ring_twice(struct oci_network *n, size_t bytes)
-{
-	ring_sums(n, bytes);
-	shift_often(n, n->ranks - 1, 1, part(n, bytes), false);
-}
-
-static void ring(struct oci_network *n, size_t bytes)
-{
-	shift_often(n, n->ranks - 1, 1, bytes, false);
-}
-
-static void bruck(struct oci_network *n, size_t bytes)
-{
-	for (uint32_t k = 1; k < n->ranks; k *= 2)
-		shift(n, k, bytes * (k < n->ranks - k ? k : n->ranks - k), false);
+	ring(n, bytes, how);
+	ring(n, bytes, how & ~SUMS);
 }
 
 /* Of the distances that ranks exchange blocks over, those with this bit. */
@@ -312,59 +238,42 @@ static uint32_t distances_with(uint32_t ranks, uint32_t bit)
 	return ranks / (2 * bit) * bit + (rest > bit ? rest - bit : 0);
 }
 
-static void bruck_blocks(struct oci_network *n, size_t bytes)
+static void bruck(struct oci_network *n, size_t bytes, unsigned int how)
 {
-	for (uint32_t k = 1; k < n->ranks; k *= 2)
-		shift(n, k, bytes * distances_with(n->ranks, k), false);
+	for (uint32_t k = 1; k < n->ranks; k *= 2) {
+		uint32_t all = k < n->ranks - k ? k : n->ranks - k;
+
+		shift(n, k, bytes * (how & DISTINCT ? distances_with(n->ranks, k) : all), false);
+	}
 }
 
 /* Of the distances, those at which all of a node send to others are alike. */
-static void pairwise_of(struct oci_network *n, size_t bytes, bool sums)
+static void pairwise(struct oci_network *n, size_t bytes, unsigned int how)
 {
 	uint32_t p = n->ranks, e = n->each, alike = p > 2 * e ? p - 2 * e + 1 : 0;
 
 	for (uint32_t k = 1; k < p; k++) {
 		if (k == e && alike) {
-			shift_often(n, alike, k, bytes, sums);
+			shift_often(n, alike, k, bytes, how & SUMS);
 			k += alike - 1;
 		} else {
-			shift(n, k, bytes, sums);
+			shift(n, k, bytes, how & SUMS);
 		}
 	}
 }
 
-static void pairwise(struct oci_network *n, size_t bytes)
-{
-	pairwise_of(n, bytes, false);
-}
-
-static void pairwise_sums(struct oci_network *n, size_t bytes)
-{
-	pairwise_of(n, part(n, bytes), true);
-}
-
 /* One rank after the other. */
-static void in_turn(struct oci_network *n, size_t bytes)
+static void in_turn(struct oci_network *n, size_t bytes, unsigned int how)
 {
 	for (uint32_t r = 1; r < n->ranks; r++) {
-		oci_network_add(n, r - 1, r, bytes, true);
+		oci_network_add(n, r - 1, r, bytes, how & SUMS);
 		oci_network_round(n);
 	}
 }
 
-static void gather_binomial(struct oci_network *n, size_t bytes)
-{
-	binomial_blocks(n, bytes, true);
-}
-
-static void scatter_binomial(struct oci_network *n, size_t bytes)
-{
-	binomial_blocks(n, bytes, false);
-}
-
 /* All with all at once: by what is busy longest, the cards or the CPUs. A rank reads from those on
  * its node one after the other. */
-static void all_at_once(struct oci_network *n, size_t bytes)
+static void all_at_once(struct oci_network *n, size_t bytes, unsigned int how)
 {
 	const struct oci_model *m = n->model;
 	double others = n->ranks - n->each, e = n->each, local_s = 0;
@@ -372,6 +281,7 @@ static void all_at_once(struct oci_network *n, size_t bytes)
 	double card_s = others * e * fmax(m->net_gap.value, (double)bytes * m->net_gap_byte.value);
 	double cpu_s = others * messages * m->net_overhead.value;
 
+	(void)how;
 	if (n->each > 1) {
 		for (uint32_t r = 0; r < n->each; r++)
 			oci_network_add(n, (r + 1) % n->each, r, bytes, false);
@@ -395,50 +305,51 @@ enum alike {
 static const struct algorithm {
 	enum oc_collective collective;
 	const char *name;
-	void (*run)(struct oci_network *n, size_t bytes);
+	void (*run)(struct oci_network *n, size_t bytes, unsigned int how);
+	unsigned int how;
 	enum alike alike;
 } algorithms[] = {
-	{ OC_BARRIER, "dissemination", dissemination, ALWAYS },
-	{ OC_BCAST, "linear", linear_down, NEVER },
+	{ OC_BARRIER, "dissemination", dissemination, 0, ALWAYS },
+	{ OC_BCAST, "linear", linear, 0, NEVER },
 	/* Whom the root sends to first. Open MPI's trees, MPICH's. */
-	{ OC_BCAST, "binomial-near", near_down, NEVER },
-	{ OC_BCAST, "binomial-far", far_down, NEVER },
-	{ OC_BCAST, "chain", chain_down, NEVER },
-	{ OC_BCAST, "binary", binary_down, NEVER },
-	{ OC_BCAST, "scatter-ring", scatter_parts, NEVER },
-	{ OC_BCAST, "scatter-ring", ring_parts, ALWAYS },
+	{ OC_BCAST, "binomial-near", binomial, NEAR_FIRST, NEVER },
+	{ OC_BCAST, "binomial-far", binomial, 0, NEVER },
+	{ OC_BCAST, "chain", pieces, 0, NEVER },
+	{ OC_BCAST, "binary", pieces, BINARY, NEVER },
+	{ OC_BCAST, "scatter-ring", binomial_blocks, PARTS, NEVER },
+	{ OC_BCAST, "scatter-ring", ring, PARTS, ALWAYS },
 	/* Whom the root gets from first: MPICH's, Open MPI's. */
-	{ OC_REDUCE, "binomial-near", near_up, NEVER },
-	{ OC_REDUCE, "binomial-far", far_up, NEVER },
-	{ OC_REDUCE, "chain", chain_up, NEVER },
-	{ OC_REDUCE, "binary", binary_up, NEVER },
-	{ OC_REDUCE, "halving-gather", halving, BY_POWERS },
-	{ OC_REDUCE, "halving-gather", gather_parts, NEVER },
-	{ OC_ALLREDUCE, "recursive-doubling", doubling_sums, BY_POWERS },
-	{ OC_ALLREDUCE, "ring", ring_twice, ALWAYS },
-	{ OC_ALLREDUCE, "halving-doubling", halving_doubling, BY_POWERS },
-	{ OC_SCAN, "recursive-doubling", doubling_sums, BY_POWERS },
-	{ OC_SCAN, "linear", in_turn, NEVER },
-	{ OC_GATHER, "linear", linear_up, NEVER },
-	{ OC_GATHER, "binomial", gather_binomial, NEVER },
-	{ OC_GATHERV, "linear", linear_up, NEVER },
-	{ OC_SCATTER, "linear", linear_in_turn, NEVER },
-	{ OC_SCATTER, "linear-at-once", linear_down, NEVER },
-	{ OC_SCATTER, "binomial", scatter_binomial, NEVER },
-	{ OC_SCATTERV, "linear", linear_in_turn, NEVER },
-	{ OC_SCATTERV, "linear-at-once", linear_down, NEVER },
-	{ OC_ALLGATHER, "ring", ring, ALWAYS },
-	{ OC_ALLGATHER, "bruck", bruck, ALWAYS },
-	{ OC_ALLGATHERV, "ring", ring, ALWAYS },
-	{ OC_ALLGATHERV, "bruck", bruck, ALWAYS },
-	{ OC_ALLTOALL, "all-at-once", all_at_once, ALWAYS },
-	{ OC_ALLTOALL, "pairwise", pairwise, ALWAYS },
-	{ OC_ALLTOALL, "bruck", bruck_blocks, ALWAYS },
-	{ OC_ALLTOALLV, "all-at-once", all_at_once, ALWAYS },
-	{ OC_ALLTOALLV, "pairwise", pairwise, ALWAYS },
-	{ OC_REDUCE_SCATTER, "halving", halving, BY_POWERS },
-	{ OC_REDUCE_SCATTER, "ring", ring_sums, ALWAYS },
-	{ OC_REDUCE_SCATTER, "pairwise", pairwise_sums, ALWAYS },
+	{ OC_REDUCE, "binomial-near", binomial, UP | SUMS, NEVER },
+	{ OC_REDUCE, "binomial-far", binomial, UP | SUMS | NEAR_FIRST, NEVER },
+	{ OC_REDUCE, "chain", pieces, UP | SUMS, NEVER },
+	{ OC_REDUCE, "binary", pieces, UP | SUMS | BINARY, NEVER },
+	{ OC_REDUCE, "halving-gather", halving, SUMS, BY_POWERS },
+	{ OC_REDUCE, "halving-gather", binomial_blocks, UP | PARTS, NEVER },
+	{ OC_ALLREDUCE, "recursive-doubling", doubling, SUMS, BY_POWERS },
+	{ OC_ALLREDUCE, "ring", ring_twice, SUMS | PARTS, ALWAYS },
+	{ OC_ALLREDUCE, "halving-doubling", halving_doubling, SUMS, BY_POWERS },
+	{ OC_SCAN, "recursive-doubling", doubling, SUMS, BY_POWERS },
+	{ OC_SCAN, "linear", in_turn, SUMS, NEVER },
+	{ OC_GATHER, "linear", linear, UP, NEVER },
+	{ OC_GATHER, "binomial", binomial_blocks, UP, NEVER },
+	{ OC_GATHERV, "linear", linear, UP, NEVER },
+	{ OC_SCATTER, "linear", linear, IN_TURN, NEVER },
+	{ OC_SCATTER, "linear-at-once", linear, 0, NEVER },
+	{ OC_SCATTER, "binomial", binomial_blocks, 0, NEVER },
+	{ OC_SCATTERV, "linear", linear, IN_TURN, NEVER },
+	{ OC_SCATTERV, "linear-at-once", linear, 0, NEVER },
+	{ OC_ALLGATHER, "ring", ring, 0, ALWAYS },
+	{ OC_ALLGATHER, "bruck", bruck, 0, ALWAYS },
+	{ OC_ALLGATHERV, "ring", ring, 0, ALWAYS },
+	{ OC_ALLGATHERV, "bruck", bruck, 0, ALWAYS },
+	{ OC_ALLTOALL, "all-at-once", all_at_once, 0, ALWAYS },
+	{ OC_ALLTOALL, "pairwise", pairwise, 0, ALWAYS },
+	{ OC_ALLTOALL, "bruck", bruck, DISTINCT, ALWAYS },
+	{ OC_ALLTOALLV, "all-at-once", all_at_once, 0, ALWAYS },
+	{ OC_ALLTOALLV, "pairwise", pairwise, 0, ALWAYS },
+	{ OC_REDUCE_SCATTER, "halving", halving, SUMS, BY_POWERS },
+	{ OC_REDUCE_SCATTER, "ring", ring, SUMS | PARTS, ALWAYS },
+	{ OC_REDUCE_SCATTER, "pairwise", pairwise, SUMS | PARTS, ALWAYS },
 };
 enum { ALGORITHMS = sizeof(algorithms) / sizeof(algorithms[0]) };
 
@@ -451,7 +362,7 @@ static int run_row(const struct algorithm *a, const struct oci_model *model, siz
 	int error = oci_network_open(&n, model, nodes, each, alike);
 
 	if (!error)
-		a->run(&n, bytes);
+		a->run(&n, a->how & PARTS ? part(&n, bytes) : bytes, a->how);
 	if (n.failed)
 		error = -ENOMEM;
 	if (!error)
