@@ -389,7 +389,7 @@ int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
 }
 
 /* One after the other in turns, so that whatever drifts meets all of them alike. */
-static int pages_body(struct oci_tune_rank *me)
+int oci_measure_pages(struct oci_tune_rank *me)
 {
 	static double kept[OCI_MEASURE_PAGES][OCI_TUNE_SAMPLES];
 	const size_t page = oci_os_page_bytes();
@@ -432,17 +432,6 @@ static int pages_body(struct oci_tune_rank *me)
 	return 0;
 }
 
-int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_PAGES],
-		      char *why, size_t n)
-{
-	return oci_tune_take(world, 2, 0, pages_body, NULL, point, OCI_MEASURE_PAGES, why, n);
-}
-
-struct contention_arg {
-	struct oci_measure_contended of;
-	bool rewritten; /* sources are, before each copy, and all buffers rotate */
-};
-
 /* The owner of what all copy has no CPU of its own where the copiers take all: it sleeps. */
 static void sleep_to_the_end(struct oci_tune_rank *me)
 {
@@ -451,9 +440,9 @@ static void sleep_to_the_end(struct oci_tune_rank *me)
 }
 
 /* Those of the round before may still be read, but lie elsewhere. */
-static size_t rewrite(const struct contention_arg *arg, uint8_t *source, uint32_t turn)
+static size_t rewrite(size_t bytes, uint8_t *source, uint32_t turn)
 {
-	size_t bytes = arg->of.bytes, at = turn % (span_of(bytes) / bytes) * bytes;
+	size_t at = turn % (span_of(bytes) / bytes) * bytes;
 
 	memset(source + at, (int)turn, bytes);
 	return at;
@@ -465,10 +454,9 @@ static size_t place_of(const struct oci_measure_contended *of, uint32_t k)
 	return of->where == OCI_MEASURE_APART ? k % PLACES * of->apart : 0;
 }
 
-static int copy_together(struct oci_tune_rank *me, const struct contention_arg *arg,
+static int copy_together(struct oci_tune_rank *me, const struct oci_measure_contended *of,
 			 uint8_t *source, uint8_t *target)
 {
-	const struct oci_measure_contended *of = &arg->of;
 	uint32_t owner = of->where == OCI_MEASURE_EACH ? (me->rank + 1) % of->copiers : of->copiers;
 	uint32_t samples = 0, turn = 0;
 	const uint8_t *theirs = (const uint8_t *)(uintptr_t)me->shared->rank[owner].address +
@@ -476,7 +464,7 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 
 	oci_tune_begin(me);
 	for (;;) {
-		size_t at = arg->rewritten ? rewrite(arg, source, turn++) : 0;
+		size_t at = of->rewritten ? rewrite(of->bytes, source, turn++) : 0;
 		double start;
 		int error;
 
@@ -495,10 +483,10 @@ static int copy_together(struct oci_tune_rank *me, const struct contention_arg *
 
 static int contention_body(struct oci_tune_rank *me)
 {
-	const struct contention_arg *arg = me->arg;
-	size_t own = arg->rewritten ? span_of(arg->of.bytes) : arg->of.bytes;
-	bool owner = me->rank == arg->of.copiers;
-	size_t places = place_of(&arg->of, PLACES - 1) + arg->of.bytes;
+	const struct oci_measure_contended *of = me->arg;
+	size_t own = of->rewritten ? span_of(of->bytes) : of->bytes;
+	bool owner = me->rank == of->copiers;
+	size_t places = place_of(of, PLACES - 1) + of->bytes;
 	struct pool source, target;
 	int error = make_pool(me, &source, owner ? places : own);
 
@@ -509,16 +497,17 @@ static int contention_body(struct oci_tune_rank *me)
 	me->shared->rank[me->rank].address = (uint64_t)(uintptr_t)source.memory;
 	oci_tune_barrier(me);
 	if (!owner)
-		return copy_together(me, arg, source.memory, target.memory);
+		return copy_together(me, of, source.memory, target.memory);
 	sleep_to_the_end(me);
 	return 0;
 }
 
-static int measure_together(struct oci_tune_world *world, const struct contention_arg *arg,
-			    struct oci_tune_point *point, char *why, size_t n)
+int oci_measure_contention(struct oci_tune_world *world,
+			   const struct oci_measure_contended *contended,
+			   struct oci_tune_point *point, char *why, size_t n)
 {
-	uint32_t copiers = arg->of.copiers;
-	int error = oci_tune_run(world, copiers + 1, 0, contention_body, arg, why, n);
+	uint32_t copiers = contended->copiers;
+	int error = oci_tune_run(world, copiers + 1, 0, contention_body, contended, why, n);
 
 	if (error)
 		return error;
@@ -531,24 +520,4 @@ static int measure_together(struct oci_tune_world *world, const struct contentio
 		point->samples += one->samples;
 	}
 	return 0;
-}
-
-int oci_measure_contention(struct oci_tune_world *world,
-			   const struct oci_measure_contended *contended,
-			   struct oci_tune_point *point, char *why, size_t n)
-{
-	const struct contention_arg arg = { .of = *contended };
-
-	return measure_together(world, &arg, point, why, n);
-}
-
-int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
-		     struct oci_tune_point *point, char *why, size_t n)
-{
-	const struct contention_arg arg = {
-		.of = { .copiers = copiers, .bytes = bytes, .where = OCI_MEASURE_EACH },
-		.rewritten = true
-	};
-
-	return measure_together(world, &arg, point, why, n);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The experiments: each runs ranks and returns points. 0, or -errno and a sentence.
+ * The experiments: each runs ranks and returns points, or is what those ranks run (oci_tune_take).
+ * 0, or -errno and a sentence.
  *
  * Sources are rewritten by their owner before each copy, what was received is read, and targets
  * rotate through more than the private caches hold, as in a program that has something new to say.
@@ -41,10 +42,10 @@ int oci_measure_copies(struct oci_tune_world *world, enum oci_measure_kind kind,
 		       const struct oci_measure_sizes *sizes, struct oci_tune_point *point,
 		       char *why, size_t n);
 
-/* Single copies of 1 byte, of 2 bytes on one page, of 2 bytes on two pages; a write of 1 byte. */
+/* Of two ranks: single copies of 1 byte, of 2 bytes on one page, of 2 bytes on two pages; a write
+ * of 1 byte. */
 #define OCI_MEASURE_PAGES 4
-int oci_measure_pages(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_PAGES],
-		      char *why, size_t n);
+int oci_measure_pages(struct oci_tune_rank *me);
 
 /* Where the copies of a contention experiment go or come from, of `copiers` ranks at a time. */
 enum oci_measure_where {
@@ -59,34 +60,32 @@ struct oci_measure_contended {
 	enum oci_measure_where where;
 	size_t apart; /* APART */
 	bool push;    /* they write there, else they read */
+	/* EACH: all rewrite theirs before each copy, and buffers rotate. Else nothing is rewritten,
+	 * so that what differs between EACH and the others is the lock. */
+	bool rewritten;
 };
 
-/* Nothing is rewritten, so that what differs between EACH and the others is the lock. The mean over
- * copiers. */
+/* The mean over copiers. */
 int oci_measure_contention(struct oci_tune_world *world,
 			   const struct oci_measure_contended *contended,
 			   struct oci_tune_point *point, char *why, size_t n);
 
-/* `copiers` ranks copy `bytes` each at a time from the next one, in a ring, after all have
- * rewritten theirs: every end is busy itself. */
-int oci_measure_ring(struct oci_tune_world *world, uint32_t copiers, size_t bytes,
-		     struct oci_tune_point *point, char *why, size_t n);
+/* Of two ranks: one way of a flag between their CPUs, and each further flag that is up. */
+int oci_measure_flags(struct oci_tune_rank *me);
 
-/* One way of a flag between the world's first two CPUs, and each further flag that is up. */
-int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point point[2], char *why,
-		      size_t n);
-
-/* Seconds a byte of summing doubles; seconds a page of first touching what is mapped, each page,
- * and once in the 64 KiB around which the kernel brings along. */
+/* Of one rank, with so much shared memory: seconds a byte of summing doubles; seconds a page of
+ * first touching what is mapped, each page, and once in the 64 KiB around which the kernel brings
+ * along. */
 #define OCI_MEASURE_LOCAL 3
-int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_LOCAL],
-		      char *why, size_t n);
+#define OCI_MEASURE_LOCAL_PAGES 8192
+int oci_measure_local(struct oci_tune_rank *me);
 
-/* On a team of two ranks: Barrier `flat`, and Allgather `inline` of 8 bytes, whose flags are the
- * same; their plans have so many operations (tune_test.c asks the closed forms). */
+/* On a team of two ranks, with so much shared memory: Barrier `flat`, and Allgather `inline` of 8
+ * bytes, whose flags are the same; their plans have so many operations (tune_test.c asks the closed
+ * forms). */
+#define OCI_MEASURE_CALL_PAGES 9
 #define OCI_MEASURE_BARRIER_OPS 2
 #define OCI_MEASURE_SMALL_OPS 5
-int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point point[2], char *why,
-		      size_t n);
+int oci_measure_calls(struct oci_tune_rank *me);
 
 #endif

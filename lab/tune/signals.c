@@ -16,7 +16,7 @@
 #define CALLS 64
 #define SUM_BYTES ((size_t)64 << 10)
 #define TOUCH_PAGES 256
-#define TOUCH_SAMPLES 16
+#define TOUCH_SAMPLES (OCI_MEASURE_LOCAL_PAGES / 2 / TOUCH_PAGES)
 /* What Linux maps around a fault by default: the stride of the engine's own touches
  * (src/copy/map.c). */
 #define AROUND_BYTES ((size_t)64 << 10)
@@ -95,7 +95,7 @@ static void raise_rows(struct oci_tune_rank *me)
 	}
 }
 
-static int flag_body(struct oci_tune_rank *me)
+int oci_measure_flags(struct oci_tune_rank *me)
 {
 	if (me->rank) {
 		return_flags(me);
@@ -105,12 +105,6 @@ static int flag_body(struct oci_tune_rank *me)
 		time_row(me);
 	}
 	return 0;
-}
-
-int oci_measure_flags(struct oci_tune_world *world, struct oci_tune_point point[2], char *why,
-		      size_t n)
-{
-	return oci_tune_take(world, 2, 0, flag_body, NULL, point, 2, why, n);
 }
 
 /* As the function of an operation that a program or an MPI hands over (struct oc_op): two sources,
@@ -158,7 +152,7 @@ static void time_touches(struct oci_tune_rank *me, uint32_t index, uint8_t *memo
 	oci_tune_leave(me, index, samples, TOUCH_PAGES);
 }
 
-static int local_body(struct oci_tune_rank *me)
+int oci_measure_local(struct oci_tune_rank *me)
 {
 	const size_t page = oci_os_page_bytes();
 
@@ -167,14 +161,6 @@ static int local_body(struct oci_tune_rank *me)
 		     page < AROUND_BYTES ? AROUND_BYTES : page);
 	time_sum(me);
 	return 0;
-}
-
-int oci_measure_local(struct oci_tune_world *world, struct oci_tune_point point[OCI_MEASURE_LOCAL],
-		      char *why, size_t n)
-{
-	const size_t bytes = (size_t)2 * TOUCH_SAMPLES * TOUCH_PAGES * oci_os_page_bytes();
-
-	return oci_tune_take(world, 1, bytes, local_body, NULL, point, OCI_MEASURE_LOCAL, why, n);
 }
 
 /* Samples of a batch; of CALLS calls each. */
@@ -203,7 +189,10 @@ static int call_batch(struct oci_tune_rank *me, struct oc_team *team, double *sm
 	return error;
 }
 
-static int call_body(struct oci_tune_rank *me)
+_Static_assert(2 * sizeof(struct meet_place) <= OCI_MEASURE_CALL_PAGES * 4096,
+	       "two places do not fit in what the ranks share");
+
+int oci_measure_calls(struct oci_tune_rank *me)
 {
 	static double small[OCI_TUNE_SAMPLES];
 	struct meet meet = { .place = (struct meet_place *)me->memory,
@@ -232,11 +221,4 @@ static int call_body(struct oci_tune_rank *me)
 	oci_tune_leave(me, 1, samples, CALLS);
 	oc_team_destroy(team);
 	return 0;
-}
-
-int oci_measure_calls(struct oci_tune_world *world, struct oci_tune_point point[2], char *why,
-		      size_t n)
-{
-	return oci_tune_take(world, 2, 2 * sizeof(struct meet_place), call_body, NULL, point, 2,
-			     why, n);
 }

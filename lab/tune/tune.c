@@ -227,26 +227,34 @@ static const struct experiment {
 	const char *what;
 	unsigned int points; /* 0: one for each size */
 	unsigned int needs;
+	/* What each rank runs, of how many that share so many pages; NULL: measure() says. */
+	int (*body)(struct oci_tune_rank *me);
+	uint32_t ranks;
+	size_t pages;
 } experiments[OCI_TUNING_SERIES] = {
-	[OCI_MEASURE_CMA] = { "cma: copies", 0, SINGLE_COPIES },
-	[OCI_MEASURE_PUSH] = { "cma: writes", 0, SINGLE_COPIES },
-	[OCI_MEASURE_KMOD] = { "kmod: copies", 0, MODULE },
-	[OCI_MEASURE_KMOD_PUSH] = { "kmod: writes", 0, MODULE },
-	[OCI_MEASURE_KMOD_DMA] = { "kmod: copies by a DMA engine", 0, MODULE | ENGINE },
-	[OCI_MEASURE_MAP] = { "map: copies", 0, 0 },
-	[OCI_MEASURE_MAP_PUSH] = { "map: writes", 0, TWO_CPUS },
-	[OCI_MEASURE_SHM] = { "shm: copies through a slot", 0, 0 },
-	[OCI_MEASURE_MEMCPY] = { "local copies", 0, 0 },
-	[OCI_MEASURE_FILL] = { "local copies into a slot", OCI_TUNING_SLOTS, TWO_CPUS },
-	[OCI_TUNING_PAGES] = { "cma: start and page locks", OCI_MEASURE_PAGES, SINGLE_COPIES },
-	[OCI_TUNING_DOMAIN] = { "cma: all cores at once", 1, SINGLE_COPIES | TWO_COPIERS },
-	[OCI_TUNING_RING] = { "cma: all cores from each other", 1, SINGLE_COPIES | TWO_COPIERS },
-	[OCI_TUNING_LOCAL] = { "sums and first touches", OCI_MEASURE_LOCAL, 0 },
-	[OCI_TUNING_CALL] = { "small calls", 2, TWO_CPUS },
-	[OCI_TUNING_ACROSS] = { "cma: copies between packages", 0, SINGLE_COPIES },
-	[OCI_TUNING_FLAG + OCI_MODEL_CACHE] = { "flag.cache", 2, 0 },
-	[OCI_TUNING_FLAG + OCI_MODEL_PACKAGE] = { "flag.package", 2, 0 },
-	[OCI_TUNING_FLAG + OCI_MODEL_MACHINE] = { "flag.machine", 2, 0 },
+	[OCI_MEASURE_CMA] = { "cma: copies", .needs = SINGLE_COPIES },
+	[OCI_MEASURE_PUSH] = { "cma: writes", .needs = SINGLE_COPIES },
+	[OCI_MEASURE_KMOD] = { "kmod: copies", .needs = MODULE },
+	[OCI_MEASURE_KMOD_PUSH] = { "kmod: writes", .needs = MODULE },
+	[OCI_MEASURE_KMOD_DMA] = { "kmod: copies by a DMA engine", .needs = MODULE | ENGINE },
+	[OCI_MEASURE_MAP] = { .what = "map: copies" },
+	[OCI_MEASURE_MAP_PUSH] = { "map: writes", .needs = TWO_CPUS },
+	[OCI_MEASURE_SHM] = { .what = "shm: copies through a slot" },
+	[OCI_MEASURE_MEMCPY] = { .what = "local copies" },
+	[OCI_MEASURE_FILL] = { "local copies into a slot", OCI_TUNING_SLOTS, .needs = TWO_CPUS },
+	[OCI_TUNING_PAGES] = { "cma: start and page locks", OCI_MEASURE_PAGES, SINGLE_COPIES,
+			       oci_measure_pages, .ranks = 2 },
+	[OCI_TUNING_DOMAIN] = { "cma: all cores at once", 1, .needs = SINGLE_COPIES | TWO_COPIERS },
+	[OCI_TUNING_RING] = { "cma: all cores from each other", 1,
+			      .needs = SINGLE_COPIES | TWO_COPIERS },
+	[OCI_TUNING_LOCAL] = { "sums and first touches", OCI_MEASURE_LOCAL, 0, oci_measure_local, 1,
+			       OCI_MEASURE_LOCAL_PAGES },
+	[OCI_TUNING_CALL] = { "small calls", 2, TWO_CPUS, oci_measure_calls, 2,
+			      OCI_MEASURE_CALL_PAGES },
+	[OCI_TUNING_ACROSS] = { "cma: copies between packages", .needs = SINGLE_COPIES },
+	[OCI_TUNING_FLAG + OCI_MODEL_CACHE] = { "flag.cache", 2, 0, oci_measure_flags, 2, 0 },
+	[OCI_TUNING_FLAG + OCI_MODEL_PACKAGE] = { "flag.package", 2, 0, oci_measure_flags, 2, 0 },
+	[OCI_TUNING_FLAG + OCI_MODEL_MACHINE] = { "flag.machine", 2, 0, oci_measure_flags, 2, 0 },
 };
 
 bool oci_tuning_two_packages(const struct oci_tuning *t)
@@ -269,37 +277,37 @@ bool oci_tuning_can(const struct oci_tuning *t, unsigned int series)
 	       !(series >= OCI_TUNING_FLAG && pair[0] == pair[1]);
 }
 
+/* All ranks copy at once from the next one, in a ring: every end is busy itself. */
+static int measure_ring(struct oci_tuning *t, size_t bytes, struct oci_tune_point *point)
+{
+	const struct oci_measure_contended ring = { .copiers = t->domain_ranks,
+						    .bytes = bytes,
+						    .where = OCI_MEASURE_EACH,
+						    .rewritten = true };
+
+	return oci_measure_contention(&t->world, &ring, point, t->why, t->why_bytes);
+}
+
 static int measure(struct oci_tuning *t, unsigned int series, struct oci_tune_point *point)
 {
-	struct oci_tune_world *w = &t->world, pair = *w;
-	size_t n = t->why_bytes;
+	const struct experiment *e = &experiments[series];
+	bool across = series == OCI_TUNING_ACROSS;
+	struct oci_tune_world world = t->world;
 
-	switch (series) {
-	case OCI_TUNING_PAGES:
-		return oci_measure_pages(w, point, t->why, n);
-	case OCI_TUNING_DOMAIN:
-		return oci_measure_ring(w, t->domain_ranks, t->domain_bytes, point, t->why, n);
-	case OCI_TUNING_RING:
-		return oci_measure_ring(w, t->domain_ranks, OCI_TUNING_CONTENTION_BYTES, point,
-					t->why, n);
-	case OCI_TUNING_ACROSS:
-		pair.cpus = t->pair[OCI_MODEL_MACHINE];
-		pair.cpu_count = 2;
-		return oci_measure_copies(&pair, OCI_MEASURE_CMA, &t->sizes, point, t->why, n);
-	case OCI_TUNING_LOCAL:
-		return oci_measure_local(w, point, t->why, n);
-	case OCI_TUNING_CALL:
-		return oci_measure_calls(w, point, t->why, n);
-	default:
-		if (series < OCI_MEASURE_KINDS)
-			return oci_measure_copies(w, series,
-						  series == OCI_MEASURE_FILL ? &oci_tuning_slots :
-									       &t->sizes,
-						  point, t->why, n);
-		pair.cpus = t->pair[series - OCI_TUNING_FLAG];
-		pair.cpu_count = 2;
-		return oci_measure_flags(&pair, point, t->why, n);
+	if (series == OCI_TUNING_DOMAIN)
+		return measure_ring(t, t->domain_bytes, point);
+	if (series == OCI_TUNING_RING)
+		return measure_ring(t, OCI_TUNING_CONTENTION_BYTES, point);
+	if (across || series >= OCI_TUNING_FLAG) {
+		world.cpus = t->pair[across ? OCI_MODEL_MACHINE : series - OCI_TUNING_FLAG];
+		world.cpu_count = 2;
 	}
+	if (e->body)
+		return oci_tune_take(&world, e->ranks, e->pages * oci_os_page_bytes(), e->body,
+				     NULL, point, e->points, t->why, t->why_bytes);
+	return oci_measure_copies(&world, across ? OCI_MEASURE_CMA : series,
+				  series == OCI_MEASURE_FILL ? &oci_tuning_slots : &t->sizes, point,
+				  t->why, t->why_bytes);
 }
 
 /* EPERM and ENOSYS: Yama, seccomp or another kernel; onecopy info says which and what helps. */
