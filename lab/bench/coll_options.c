@@ -63,9 +63,6 @@ static const struct option_set set = {
 			  "Time memcpy instead, of the bytes that the collective has to move, each rank "
 			  "its share, with no waiting: the physical limit",
 			  AT(memcpy) },
-			{ "root", 0, "RANK",
-			  "Root of bcast, scatter, gather and reduce (default: 0)", OPTION_COUNT,
-			  AT(root), 0, INT_MAX },
 			{ 0 } },
 	.about =
 		"Time MPI collectives between the ranks of one node.\v"

@@ -23,7 +23,6 @@ struct coll_options {
 	bool trusted[BENCH_WAYS]; /* not verified */
 	bool spare;		  /* with `overlap`: odd ranks sleep instead of computing */
 	bool memcpy;		  /* of the bytes that the collective has to move, instead of it */
-	long root;
 };
 
 /* Ends the program where they are wrong: one rank alone says why. */

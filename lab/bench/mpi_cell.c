@@ -307,7 +307,6 @@ static void begin_cell(struct bench *b, struct cell_run *run, const struct bench
 			.collective = cell.collective,
 			.rank = b->rank,
 			.ranks = b->ranks,
-			.root = (int)b->options.root,
 			.bytes = cell.bytes,
 		},
 		.way = way,
