@@ -2,8 +2,6 @@
 #include "coll_options.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lab/harness/options.h"
 #include "mpi_call.h"
@@ -90,30 +88,12 @@ static void check_all(struct coll_options *o)
 	}
 }
 
-/* Before MPI_Init there is no rank to ask for; the launchers tell it in the environment. */
-static bool first_rank_by_launcher(void)
-{
-	static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-					     "SLURM_PROCID" };
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *rank = getenv(names[i]);
-
-		if (rank)
-			return strcmp(rank, "0") == 0;
-	}
-	return true;
-}
-
 void coll_options_parse(int argc, char **argv, struct coll_options *options)
 {
 	*options = (struct coll_options){ .cell_seconds = 0.3 };
 	collective_list_default(&options->collectives);
 	take_sizes(&options->sizes, SIZES_USUAL);
 	bench_take_ways(options->ways, "aligned");
-	if (!first_rank_by_launcher())
-		options_quiet();
 	options_parse(&set, argc, argv, options);
 	check_all(options);
 }

@@ -25,7 +25,7 @@ struct coll_options {
 	bool memcpy;		  /* of the bytes that the collective has to move, instead of it */
 };
 
-/* Ends the program where they are wrong: one rank alone says why. */
+/* Ends the program where they are wrong, and says why. */
 void coll_options_parse(int argc, char **argv, struct coll_options *options);
 
 /* Timed calls of a cell: as asked, or many for small messages and fewer for large ones. */

@@ -11,8 +11,6 @@
 /* Of options without a letter: behind all letters. */
 enum { KEY_FIRST = 256 };
 
-static bool quiet;
-
 /* What argp gets as input. */
 struct parse {
 	const struct option_set *set;
@@ -42,15 +40,9 @@ void usage(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	if (!quiet)
-		vsay(format, arguments);
+	vsay(format, arguments);
 	va_end(arguments);
 	exit(EXIT_USAGE);
-}
-
-void options_quiet(void)
-{
-	quiet = true;
 }
 
 void word_list_add(struct word_list *list, const char *word)
@@ -257,10 +249,9 @@ static error_t parse_key(int key, char *text, struct argp_state *state)
 	const struct option_set *set = parse->set;
 
 	if (key == 'h') {
-		if (!quiet)
-			argp_help(state->root_argp, stdout,
-				  ARGP_HELP_LONG | ARGP_HELP_USAGE | ARGP_HELP_DOC,
-				  name_of(state->argv[0]));
+		argp_help(state->root_argp, stdout,
+			  ARGP_HELP_LONG | ARGP_HELP_USAGE | ARGP_HELP_DOC,
+			  name_of(state->argv[0]));
 		if (!fflush(stdout) && !ferror(stdout))
 			exit(0);
 		say("standard output: %s", strerror(errno));

@@ -45,8 +45,6 @@ struct option_set {
 /* argv[0]: what the user calls it. Prints the help and exits, where that is asked for. */
 void options_parse(const struct option_set *set, int argc, char **argv, void *options);
 void options_help(const struct option_set *set, const char *name);
-/* From now on of this process, one of many ranks, nothing is said of wrong options. */
-void options_quiet(void);
 
 /* A whole decimal number, a fraction from `min` to `max`. 0 or -EINVAL. */
 int long_parse(const char *text, long min, long max, long *value);
