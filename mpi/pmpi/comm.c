@@ -359,13 +359,3 @@ int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
 	begin_dying(&d, comm);
 	return has_died(&d, OCI_HELPED(PMPI(Comm_disconnect)(comm)));
 }
-
-/* It deletes the attributes of MPI_COMM_SELF, the one of life.c last. */
-int oci_pmpi_Finalize(void)
-{
-	const MPI_Comm self = MPI_COMM_SELF;
-	struct dying d;
-
-	begin_dying(&d, &self);
-	return has_died(&d, PMPI(Finalize)());
-}

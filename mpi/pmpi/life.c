@@ -136,6 +136,45 @@ static int set_up(struct oci_pmpi_job *job)
 	return error;
 }
 
+/* After the MPI's own. A failure here is one of MPI_Init: the ranks could not agree otherwise. */
+static int begin(void)
+{
+	struct oci_pmpi_job *job = &oci_pmpi_job;
+	int error = set_up(job);
+
+	if (error)
+		return error;
+	if (!job->together && job->rank == 0)
+		oci_mpi_info("the processes of this job are not all on one node, or onecopy is "
+			     "switched off in some: nonblocking and persistent collectives stay "
+			     "with the MPI");
+	oc_set_progress(oci_pmpi_drive_from_engine);
+	if (job->threads && job->together)
+		oci_pmpi_attend(1);
+	job->begun = true;
+	/* Switched off: from here to MPI_Finalize it is as if we were not there. */
+	job->active = job->place[job->rank].node;
+	if (job->active) {
+		oc_serve_messages();
+		oci_pmpi_worker_start();
+	}
+	return MPI_SUCCESS;
+}
+
+int oci_pmpi_Init(int *argc, char ***argv)
+{
+	int error = PMPI(Init)(argc, argv);
+
+	return error ? error : begin();
+}
+
+int oci_pmpi_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int error = PMPI(Init_thread)(argc, argv, required, provided);
+
+	return error ? error : begin();
+}
+
 #define TURNS_PER_LOOK 4096
 
 /* For who has died nobody waits here, whatever the MPI does later. */
@@ -182,70 +221,9 @@ static void end(struct oci_pmpi_job *job)
 	job->place = NULL;
 }
 
-/*
- * MPI_Finalize deletes the attributes of MPI_COMM_SELF first, the last one that was set first, and
- * the program's functions for that may still call collectives and begin persistent ones of ours. So
- * our end is an attribute, too, which was set before any of the program's.
- */
-static int end_with_self(MPI_Comm comm, int keyval, void *value, void *extra)
+int oci_pmpi_Finalize(void)
 {
-	(void)comm;
-	(void)keyval;
-	(void)value;
-	(void)extra;
-	end(&oci_pmpi_job);
-	return MPI_SUCCESS;
-}
-
-static int end_in_finalize(void)
-{
-	int keyval, error;
-
-	error = PMPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, end_with_self, &keyval, NULL);
-	if (error)
-		return error;
-	error = PMPI(Comm_set_attr)(MPI_COMM_SELF, keyval, NULL);
-	PMPI(Comm_free_keyval)(&keyval);
-	return error;
-}
-
-/* After the MPI's own. A failure here is one of MPI_Init: the ranks could not agree otherwise. */
-static int begin(void)
-{
-	struct oci_pmpi_job *job = &oci_pmpi_job;
-	int error = set_up(job);
-
-	if (!error)
-		error = end_in_finalize();
-	if (error)
-		return error;
-	if (!job->together && job->rank == 0)
-		oci_mpi_info("the processes of this job are not all on one node, or onecopy is "
-			     "switched off in some: nonblocking and persistent collectives stay "
-			     "with the MPI");
-	oc_set_progress(oci_pmpi_drive_from_engine);
-	if (job->threads && job->together)
-		oci_pmpi_attend(1);
-	job->begun = true;
-	/* Switched off: from here to MPI_Finalize it is as if we were not there. */
-	job->active = job->place[job->rank].node;
-	if (job->active) {
-		oc_serve_messages();
-		oci_pmpi_worker_start();
-	}
-	return MPI_SUCCESS;
-}
-
-int oci_pmpi_Init(int *argc, char ***argv)
-{
-	int error = PMPI(Init)(argc, argv);
-
-	return error ? error : begin();
-}
-
-int oci_pmpi_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-	int error = PMPI(Init_thread)(argc, argv, required, provided);
-
-	return error ? error : begin();
+	if (oci_pmpi_job.begun)
+		end(&oci_pmpi_job);
+	return PMPI(Finalize)();
 }

@@ -4,7 +4,7 @@
  *
  *   entry.S        the exported symbols: jumps that decide nothing and touch nothing
  *   resolve.c      which MPI this process has, and its functions
- *   life.c         MPI_Init, the end in MPI_Finalize, messages to the user
+ *   life.c         MPI_Init, MPI_Finalize, messages to the user
  *   comm.c         one object per communicator: is it served
  *   blocking.c     blocking collectives, and the functions of all three forms
  *   nonblocking.c  nonblocking and persistent ones; MPI_Start
