@@ -48,6 +48,17 @@ static void push_freed(struct oci_pmpi_comm *state)
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * MPICH may free a communicator without a call of ours: the copy that a window or a file has, or
+ * one that was pending. A delete function of the program's that calls a collective on it has an
+ * object made whose attribute MPICH, which is deleting them, forgets. The handle may come back.
+ */
+void oci_pmpi_comm_look_anew(void)
+{
+	/* Release: who sees the new generation does not use the old object. */
+	__atomic_fetch_add(&oci_comm_generation, 1, __ATOMIC_RELEASE);
+}
+
 static int comm_gone(MPI_Comm comm, int keyval, void *value, void *extra)
 {
 	struct oci_pmpi_comm *state = value;
@@ -57,8 +68,7 @@ static int comm_gone(MPI_Comm comm, int keyval, void *value, void *extra)
 	oci_pmpi_failure_comm_gone(comm);
 	list_remove(state);
 	state->mpi.comm = MPI_COMM_NULL;
-	/* Release: who sees the new generation does not use the old object. */
-	__atomic_fetch_add(&oci_comm_generation, 1, __ATOMIC_RELEASE);
+	oci_pmpi_comm_look_anew();
 	oci_pmpi_attend(1);
 	push_freed(state);
 	return MPI_SUCCESS;
@@ -137,9 +147,16 @@ int oci_pmpi_comm_start(void)
 /* Whoever looks later finds no key: oci_pmpi_job.active is cleared before the MPI goes on. */
 void oci_pmpi_comm_stop(void)
 {
-	while (!LIST_EMPTY(&alive))
-		if (PMPI(Comm_delete_attr)(LIST_FIRST(&alive)->mpi.comm, key) != MPI_SUCCESS)
-			break;
+	MPI_Errhandler handler = oci_pmpi_hush(MPI_COMM_WORLD);
+	struct oci_pmpi_comm *first;
+
+	while ((first = LIST_FIRST(&alive))) {
+		PMPI(Comm_delete_attr)(first->mpi.comm, key);
+		/* Its communicator is gone, or the handle is another one's. */
+		if (LIST_FIRST(&alive) == first)
+			comm_gone(first->mpi.comm, key, first, NULL);
+	}
+	oci_pmpi_unhush(MPI_COMM_WORLD, handler);
 	oci_pmpi_comm_reap();
 	/* With the levels of others went communicators of their own. */
 	oci_pmpi_comm_reap();
@@ -326,7 +343,7 @@ static void begin_dying(struct dying *d, const MPI_Comm *comm)
 	*d = (struct dying){ .comm = comm ? *comm : MPI_COMM_NULL, .outer = dying };
 	dying = d;
 	/* No cache finds it. */
-	__atomic_fetch_add(&oci_comm_generation, 1, __ATOMIC_RELEASE);
+	oci_pmpi_comm_look_anew();
 }
 
 static int has_died(const struct dying *d, int error)

@@ -53,7 +53,7 @@
 	X(Win_fence) X(Win_post) X(Win_start) X(Win_wait) X(Win_set_info) \
 	X(Win_complete) X(Win_lock) X(Win_lock_all) X(Win_unlock) X(Win_unlock_all) \
 	X(Win_flush) X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all) \
-	X(File_open) X(File_close) X(File_set_size) X(File_preallocate) X(File_set_view) \
+	X(File_open) X(File_set_size) X(File_preallocate) X(File_set_view) \
 	X(File_set_info) X(File_set_atomicity) X(File_seek_shared) X(File_sync) \
 	X(File_read_all) X(File_write_all) X(File_read_at_all) X(File_write_at_all) \
 	X(File_read_ordered) X(File_write_ordered) \
@@ -73,6 +73,9 @@
 	X(Win_create) X(Win_create_c) X(Win_create_dynamic) X(Win_allocate) X(Win_allocate_c) \
 	X(Win_allocate_shared) X(Win_allocate_shared_c)
 
+/* Likewise, and with it goes a communicator that the MPI has copied. */
+#define OCI_ENDS_COPY(X) X(File_close)
+
 /* Programs call them again and again until a peer has done something. */
 #define OCI_POLLED(X) \
 	X(Iprobe) X(Improbe) X(Request_get_status) X(Request_get_status_all) \
@@ -82,7 +85,7 @@
 #define OCI_TYPED(X) \
 	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_MESSAGES(X) \
 	OCI_COMPLETION(X) OCI_COMMUNICATORS(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
-#define OCI_PASSED_ON(X) OCI_MAY_WAIT(X) OCI_MAKES_WINDOW(X) OCI_POLLED(X)
+#define OCI_PASSED_ON(X) OCI_MAY_WAIT(X) OCI_MAKES_WINDOW(X) OCI_ENDS_COPY(X) OCI_POLLED(X)
 #define OCI_WRAPPED(X) OCI_TYPED(X) OCI_PASSED_ON(X)
 
 /* Called, but not stood in front of. */

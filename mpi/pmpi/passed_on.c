@@ -38,10 +38,22 @@ static int count_windows(int error, uint32_t more)
 		return count_windows(OCI_HELPED(THEIRS(name)), 1); \
 	}
 
+static int without_copy(int error)
+{
+	oci_pmpi_comm_look_anew();
+	return error;
+}
+
 int oci_pmpi_Win_free(MPI_Win *win)
 {
-	return count_windows(OCI_HELPED(PMPI(Win_free)(win)), (uint32_t)-1);
+	return without_copy(count_windows(OCI_HELPED(PMPI(Win_free)(win)), (uint32_t)-1));
 }
+
+#define ENDS_COPY(name)                                        \
+	int oci_pmpi_##name(WORDS)                             \
+	{                                                      \
+		return without_copy(OCI_HELPED(THEIRS(name))); \
+	}
 
 #define POLLED(name)                      \
 	int oci_pmpi_##name(WORDS)        \
@@ -54,5 +66,6 @@ int oci_pmpi_Win_free(MPI_Win *win)
 /* clang-format off */
 OCI_MAY_WAIT(MAY_WAIT)
 OCI_MAKES_WINDOW(MAKES_WINDOW)
+OCI_ENDS_COPY(ENDS_COPY)
 OCI_POLLED(POLLED)
 /* clang-format on */

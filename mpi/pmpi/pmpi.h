@@ -118,6 +118,8 @@ extern OCI_TLS struct oci_comm_cache oci_comm_cache[OCI_CACHE_SLOTS];
 extern uint32_t oci_comm_generation;
 
 struct oci_pmpi_comm *oci_pmpi_comm_find(MPI_Comm comm);
+/* Behind what may have freed a communicator that no call of the program's frees. */
+void oci_pmpi_comm_look_anew(void);
 /* Of a duplicate of `of` that may not be ready yet. */
 struct oci_pmpi_comm *oci_pmpi_comm_duplicate(MPI_Comm comm, MPI_Comm of);
 

@@ -70,8 +70,10 @@ static void give_back(struct oci_pmpi_request *self)
 	oci_mpi_close(&self->mpi.operation);
 	if (self->mpi.persistent && self->carrier != MPI_REQUEST_NULL)
 		PMPI(Request_free)(&self->carrier);
-	if (self->anchor != MPI_REQUEST_NULL)
-		PMPI(Request_free)(&self->anchor);
+	if (self->anchor == MPI_REQUEST_NULL)
+		return;
+	PMPI(Request_free)(&self->anchor);
+	oci_pmpi_comm_look_anew();
 }
 
 void oci_pmpi_request_discard(struct oci_pmpi_request *self)

@@ -185,6 +185,43 @@ static void freed_in_company(int ranks, int rank)
 	MPI_Comm_free_keyval(&key);
 }
 
+static int copy_value(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *copied)
+{
+	(void)comm;
+	(void)keyval;
+	(void)extra;
+	*(void **)out = in;
+	*copied = 1;
+	return MPI_SUCCESS;
+}
+
+/* A window has a copy of its communicator, which goes without MPI_Comm_free. Its handle comes back
+ * for one of half of the ranks. */
+static void freed_with_a_window(int ranks, int rank)
+{
+	int key, all = 1, here, before = deletions;
+
+	MPI_Comm_create_keyval(copy_value, delete_sums, &key, &ranks);
+	for (int i = 0; i < MEANWHILE; i++) {
+		MPI_Comm comm, half;
+		MPI_Win win;
+
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Comm_set_attr(comm, key, &all);
+		MPI_Win_create(&all, sizeof(all), 1, MPI_INFO_NULL, comm, &win);
+		MPI_Win_free(&win);
+		MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+		MPI_Comm_size(half, &here);
+		use(half, here);
+		MPI_Comm_delete_attr(comm, key);
+		MPI_Comm_free(&comm);
+		MPI_Comm_free(&half);
+	}
+	if (deletions - before < MEANWHILE)
+		case_fail("of %d delete functions %d were called", MEANWHILE, deletions - before);
+	MPI_Comm_free_keyval(&key);
+}
+
 int main(int argc, char **argv)
 {
 	int ranks, rank, descriptors, mappings, later, part, count = MOST_CYCLES;
@@ -222,6 +259,7 @@ int main(int argc, char **argv)
 			  ALIVE, last_descriptors());
 	made_meanwhile(ranks, rank);
 	freed_in_company(ranks, rank);
+	freed_with_a_window(ranks, rank);
 	return case_end(
 		"communicators: %d made and freed, %d at once, on %d ranks; %d descriptors, "
 		"%d mappings (%d before), %d leave %ld B on the heap, the last half %ld KiB resident\n",
