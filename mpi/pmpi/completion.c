@@ -26,12 +26,6 @@ static struct failed *list;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t failures; /* how many; atomic */
 
-int oci_pmpi_raise(MPI_Comm comm, int code)
-{
-	PMPI(Comm_call_errhandler)(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
-	return code;
-}
-
 MPI_Errhandler oci_pmpi_hush(MPI_Comm comm)
 {
 	MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -58,6 +52,51 @@ static MPI_Errhandler handler_of(MPI_Comm comm)
 	copy = handler;
 	PMPI(Errhandler_free)(&handler);
 	return copy;
+}
+
+/* Of the attribute below: fails once. */
+static int fail_once(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	int *error = value, now = *error;
+
+	(void)comm;
+	(void)keyval;
+	(void)extra;
+	*error = MPI_SUCCESS;
+	return now;
+}
+
+/*
+ * MPICH gives some communicators no handler, those of MPI_Comm_create, and calls that of
+ * MPI_COMM_WORLD for them: but not in MPI_Comm_call_errhandler, which ends the job, and not where
+ * the handler is asked for, which is MPI_ERRORS_ARE_FATAL then. So an error is made, of an
+ * attribute that does not go; which is the end where the program has said that errors are fatal.
+ */
+static MPI_Comm raises_on(MPI_Comm comm)
+{
+	int error = MPI_ERR_OTHER, keyval;
+	MPI_Errhandler handler;
+
+	if (comm == MPI_COMM_NULL)
+		return MPI_COMM_WORLD;
+	if (comm == MPI_COMM_WORLD || handler_of(comm) != MPI_ERRORS_ARE_FATAL ||
+	    handler_of(MPI_COMM_WORLD) == MPI_ERRORS_ARE_FATAL ||
+	    PMPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, fail_once, &keyval, NULL))
+		return comm;
+	handler = oci_pmpi_hush(MPI_COMM_WORLD);
+	if (!PMPI(Comm_set_attr)(comm, keyval, &error)) {
+		PMPI(Comm_delete_attr)(comm, keyval);
+		PMPI(Comm_delete_attr)(comm, keyval);
+	}
+	oci_pmpi_unhush(MPI_COMM_WORLD, handler);
+	PMPI(Comm_free_keyval)(&keyval);
+	return MPI_COMM_WORLD;
+}
+
+int oci_pmpi_raise(MPI_Comm comm, int code)
+{
+	PMPI(Comm_call_errhandler)(raises_on(comm), code);
+	return code;
 }
 
 bool oci_pmpi_raises_elsewhere(MPI_Comm comm)

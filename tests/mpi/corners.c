@@ -420,6 +420,52 @@ static void refused(void)
 	MPI_Comm_free(&comm);
 }
 
+static int handled;
+
+static void count_error(MPI_Comm *comm, int *code, ...)
+{
+	(void)comm;
+	(void)code;
+	handled++;
+}
+
+/* A message that is longer than the others expect: their error. */
+static int long_bcast(MPI_Comm comm)
+{
+	int values[4] = { 0 };
+
+	case_count(CASE_BCAST, 0);
+	return MPI_Bcast(values, rank ? 1 : 4, MPI_INT, 0, comm);
+}
+
+/* Communicators that have none call MPI_COMM_WORLD's handler, whatever that is by then. */
+static void without_a_handler(void)
+{
+	MPI_Errhandler counts;
+	MPI_Group all;
+	MPI_Comm made[2];
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &made[0]);
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	MPI_Comm_create(MPI_COMM_WORLD, all, &made[1]);
+	MPI_Group_free(&all);
+	MPI_Comm_create_errhandler(count_error, &counts);
+	for (int i = 0; i < 2; i++) {
+		MPI_Barrier(made[i]);
+		case_count(CASE_BARRIER, 1);
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+		if ((long_bcast(made[i]) != MPI_SUCCESS) != (rank != 0))
+			case_fail("a long MPI_Bcast is the root's error, or not the others'");
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, counts);
+		long_bcast(made[i]);
+		if (handled != (rank ? i + 1 : 0))
+			case_fail("MPI_COMM_WORLD's handler was called %d times", handled);
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+		MPI_Comm_free(&made[i]);
+	}
+	MPI_Errhandler_free(&counts);
+}
+
 /* An operation of MPICH's that is not in the standard: its result is one int, of any type. */
 static void extension(void)
 {
@@ -453,6 +499,8 @@ int main(int argc, char **argv)
 	called_back();
 	intercommunicator();
 	extension();
+	/* Before MPI_COMM_WORLD was given a handler, which duplicates have, too. */
+	without_a_handler();
 	refused();
 	return case_end("corners: all as it should be on %d ranks\n", ranks);
 }
