@@ -67,35 +67,42 @@ static int fail_once(MPI_Comm comm, int keyval, void *value, void *extra)
 }
 
 /*
- * MPICH gives some communicators no handler, those of MPI_Comm_create, and calls that of
- * MPI_COMM_WORLD for them: but not in MPI_Comm_call_errhandler, which ends the job, and not where
- * the handler is asked for, which is MPI_ERRORS_ARE_FATAL then. So an error is made, of an
- * attribute that does not go; which is the end where the program has said that errors are fatal.
+ * MPICH gives some communicators no handler, those of MPI_Comm_create and duplicates of such, and
+ * calls that of MPI_COMM_WORLD for them: but not in MPI_Comm_call_errhandler, which ends the job,
+ * and not where the handler is asked for, which is MPI_ERRORS_ARE_FATAL then. So an error is made,
+ * of an attribute that does not go; which is the end where the program has said that errors are
+ * fatal. Meanwhile another thread's error on MPI_COMM_WORLD is returned alone.
  */
-static MPI_Comm raises_on(MPI_Comm comm)
+static bool lacks_handler(MPI_Comm comm, int code)
 {
-	int error = MPI_ERR_OTHER, keyval;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	MPI_Errhandler handler;
+	bool lacks = false;
+	int keyval;
 
-	if (comm == MPI_COMM_NULL)
-		return MPI_COMM_WORLD;
-	if (comm == MPI_COMM_WORLD || handler_of(comm) != MPI_ERRORS_ARE_FATAL ||
-	    handler_of(MPI_COMM_WORLD) == MPI_ERRORS_ARE_FATAL ||
+	if (handler_of(comm) != MPI_ERRORS_ARE_FATAL ||
 	    PMPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, fail_once, &keyval, NULL))
-		return comm;
-	handler = oci_pmpi_hush(MPI_COMM_WORLD);
-	if (!PMPI(Comm_set_attr)(comm, keyval, &error)) {
-		PMPI(Comm_delete_attr)(comm, keyval);
-		PMPI(Comm_delete_attr)(comm, keyval);
+		return false;
+	pthread_mutex_lock(&lock);
+	if (handler_of(MPI_COMM_WORLD) != MPI_ERRORS_ARE_FATAL) {
+		handler = oci_pmpi_hush(MPI_COMM_WORLD);
+		if (!PMPI(Comm_set_attr)(comm, keyval, &code)) {
+			PMPI(Comm_delete_attr)(comm, keyval);
+			PMPI(Comm_delete_attr)(comm, keyval);
+		}
+		oci_pmpi_unhush(MPI_COMM_WORLD, handler);
+		lacks = true;
 	}
-	oci_pmpi_unhush(MPI_COMM_WORLD, handler);
+	pthread_mutex_unlock(&lock);
 	PMPI(Comm_free_keyval)(&keyval);
-	return MPI_COMM_WORLD;
+	return lacks;
 }
 
 int oci_pmpi_raise(MPI_Comm comm, int code)
 {
-	PMPI(Comm_call_errhandler)(raises_on(comm), code);
+	if (comm == MPI_COMM_NULL || (comm != MPI_COMM_WORLD && lacks_handler(comm, code)))
+		comm = MPI_COMM_WORLD;
+	PMPI(Comm_call_errhandler)(comm, code);
 	return code;
 }
 

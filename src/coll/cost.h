@@ -84,7 +84,7 @@ enum oci_touch { OCI_TOUCH_OWN, OCI_TOUCH_SLOT, OCI_TOUCH_PEERS };
 /* By one rank; by all at once, who share their memory domains beyond the cache; by all others at
  * once, out of one slot. */
 enum oci_touchers { OCI_BY_ONE, OCI_BY_ALL, OCI_BY_OTHERS };
-/* `times` local copies of `bytes`. */
+/* `times` local copies of `bytes`, pieces of c->whole where that is more. */
 void oci_cost_touch(struct oci_costing *c, enum oci_touch touch, enum oci_touchers by, double times,
 		    size_t bytes);
 /* `times` reductions of `bytes`, my own or a peer's, into mine. */

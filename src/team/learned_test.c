@@ -244,7 +244,7 @@ static unsigned int ways_gone(const struct oc_team *team)
 TEST_ON_RANKS(what_has_gaps_goes_through_slots_at_first, 2)
 {
 	enum { PIECES = 100, PIECE = BYTES / PIECES };
-	static uint8_t memory[2 * BYTES + BYTES];
+	static uint8_t memory[2 * BYTES];
 	static struct oc_piece pieces[PIECES + 1];
 	const struct oc_layout layout = { pieces, PIECES };
 	struct oc_call call = { .collective = OC_BCAST,

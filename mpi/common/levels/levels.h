@@ -251,7 +251,8 @@ MPI_Count oci_levels_count(const struct blocks *b, uint32_t rank);
 MPI_Count oci_levels_displ(const struct blocks *b, uint32_t rank);
 /* Fill the lane's arrays, of the blocks of these ranks or of a node's, and return the sum of the
  * counts. An element counts `unit`, and the blocks follow each other; 0: it counts one, and they
- * are where they lie in the buffer. */
+ * are where they lie in the buffer. (A call of no bytes, whose type has none, does not come here.)
+ */
 MPI_Count oci_levels_arrays(const struct plan *p, const struct blocks *b, const uint32_t *ranks,
 			    uint32_t n, size_t unit);
 MPI_Count oci_levels_node_arrays(const struct plan *p, const struct blocks *b,

@@ -50,6 +50,7 @@ static void cost(struct oci_costing *c)
 	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, part);
 	oci_cost_touch(c, OCI_TOUCH_OWN, OCI_BY_ONE, 1, part);
 	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, others, part);
+	c->whole = 0;
 	oci_cost_ops(c, 5 + 4 * others);
 }
 

@@ -60,6 +60,7 @@ static void cost(struct oci_costing *c)
 	fill = c->cost.memory - memory;
 	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_OTHERS, 1, half);
 	fetch = c->cost.memory - memory - fill;
+	c->whole = 0;
 	oci_cost_flags(c, 1);
 	oci_cost_flag_row(c, c->shape->size - 1.0);
 	flags = c->cost.flags - before;
