@@ -5,10 +5,10 @@
  *
  * That is a matter of the machine: where ranks share a cache slots are up to twice as fast, where
  * they are far apart they may take three times as long, and how dear a page is to the kernel
- * differs, too. So large blocks are copied at once, as the MPIs do, but such with gaps at the
- * peer's end through slots, as the MPIs do, too: the kernel looks up each piece by itself. After
- * some calls both are tried, and the team goes on with the one that was quicker; after many copies
- * it looks again, as ranks may be moved.
+ * differs, too. So large blocks are copied at once, as the MPIs do, but through slots where they
+ * have gaps at the peer's end, as the kernel looks up each piece by itself. After some calls both
+ * are tried, and the team goes on with the one that was quicker; after many copies it looks again,
+ * as ranks may be moved.
  *
  * All go the same way, as one that copies by itself keeps those waiting that want its help: who has
  * measured enough first decides for all, by a byte on rank 0's card. Right bytes come by either way
