@@ -41,22 +41,25 @@ static bool is_reader(const struct oci_invitation *v, pid_t pid)
 	return true;
 }
 
-/* Where the slots of an invitation are in our segment; OCI_INVITATION_DECLINED: it has none. With
- * the lock held. */
+/* Where the slots of an invitation are in our segment; OCI_INVITATION_DECLINED: none are to be
+ * filled. With the lock held. */
 static uint64_t slots_of(unsigned int place, struct oci_invitation *v)
 {
 	uint64_t answer = oci_load_relaxed(&v->slots);
-
 	/* A reader that has died is found out in each turn. */
-	if (answer == OCI_INVITATION_DECLINED || !is_reader(v, (pid_t)oci_load_relaxed(&v->pid)))
-		answer = OCI_INVITATION_DECLINED;
-	if (!answer && !slots[place])
+	bool served = answer != OCI_INVITATION_DECLINED &&
+		      is_reader(v, (pid_t)oci_load_relaxed(&v->pid));
+
+	/* What was answered stays: the reader may not have emptied them yet. */
+	if (answer)
+		return served ? answer : OCI_INVITATION_DECLINED;
+	if (served && !slots[place])
 		slots[place] = oci_segment_alloc(OCI_INVITATION_SLOTS * SLOT);
-	if (!answer)
-		answer = slots[place] > 0 && oci_may_access(oci_load_relaxed(&v->from),
-							    oci_load_relaxed(&v->bytes), false) ?
-				 (uint64_t)slots[place] :
-				 OCI_INVITATION_DECLINED;
+	answer = served && slots[place] > 0 &&
+				 oci_may_access(oci_load_relaxed(&v->from),
+						oci_load_relaxed(&v->bytes), false) ?
+			 (uint64_t)slots[place] :
+			 OCI_INVITATION_DECLINED;
 	/* Relaxed: before the release of the first chunk's count, or alone. */
 	oci_store_relaxed(&v->slots, answer);
 	return answer;

@@ -442,6 +442,49 @@ TEST(a_sender_that_cannot_tell_who_reads_declines)
 	stop(pid);
 }
 
+/* Has a chunk in a slot when it may look at the reader no more. */
+static void lose_the_right(void)
+{
+	struct oci_invitation *v = invited();
+	struct oci_chunks chunks = oci_invite_chunks(v, v->bytes);
+	int64_t slots = oci_segment_alloc(OCI_INVITATION_SLOTS * OCI_INVITATION_SLOT_BYTES);
+	uint64_t index;
+
+	if (oci_chunks_help(&chunks, &index)) {
+		memcpy((uint8_t *)oci_segment_base() + slots,
+		       area.from + oci_chunk_at(&chunks, index), oci_chunk_length(&chunks, index));
+		oci_store_relaxed(&v->slots, (uint64_t)slots);
+		refuse_reads();
+		usleep(30000); /* it is looked at once a tick */
+		oci_invite_help();
+		oci_chunks_helped(&chunks, true);
+	}
+	wait_in_progress();
+}
+
+TEST(chunks_of_a_sender_that_cannot_tell_any_more_who_reads_are_right)
+{
+	size_t pushed = 0;
+
+	prepare();
+	oci_invite_allow(2);
+	/* It may come too late to take a chunk. */
+	while (!pushed) {
+		pid_t pid = start(lose_the_right);
+		ssize_t moved;
+
+		memset(area.to, 0xa5, 4 << 20);
+		do
+			moved = oci_invite_read(pid, area.to, (uintptr_t)area.from, 4 << 20,
+						&pushed);
+		while (moved == -EAGAIN);
+		assert_int_equal(moved, 4 << 20);
+		check(0, 0, 4 << 20);
+		stop(pid);
+		__atomic_store_n(area.stop, 0, __ATOMIC_RELAXED);
+	}
+}
+
 /* ---- both ways ------------------------------------------------------------------------------- */
 
 /* Reads from that process until either has been helped. False: a wrong byte, or not within so many
