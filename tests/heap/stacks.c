@@ -275,9 +275,9 @@ static void fork_on_malloc_without_descriptors(void)
 /* The child has a file of its own then, and forks from a stack in that. */
 static void fork_on_malloc_where_memory_is_counted(void)
 {
-	struct rlimit limit = { 256 * MIB, 256 * MIB };
+	struct rlimit limit = { 256 * MIB, 256 * MIB }, files = { MIB, RLIM_INFINITY };
 
-	CHECK(!setrlimit(RLIMIT_DATA, &limit));
+	CHECK(!setrlimit(RLIMIT_DATA, &limit) && !setrlimit(RLIMIT_FSIZE, &files));
 	fork_on_malloc_by_children();
 }
 

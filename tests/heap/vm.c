@@ -358,13 +358,23 @@ TEST(memory_that_the_other_unmaps_is_the_kernels)
 	vm_peer_end(peer);
 }
 
-TEST(memory_that_the_other_maps_over_its_heap_is_read)
+static void lay_over_and_read(enum vm_action action)
 {
 	struct vm_peer *peer = start();
 
-	vm_peer_do(peer, VM_MAP_OVER);
+	vm_peer_do(peer, action);
 	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_HEAP], VM_BYTES), VM_BYTES);
 	vm_peer_end(peer);
+}
+
+TEST(memory_that_the_other_maps_over_its_heap_is_read)
+{
+	lay_over_and_read(VM_MAP_OVER);
+}
+
+TEST(memory_that_the_other_attaches_over_its_heap_is_read)
+{
+	lay_over_and_read(VM_ATTACH_OVER);
 }
 
 /* CAP_SYS_PTRACE, where we have it. */

@@ -16,22 +16,23 @@ enum { VM_HEAP, VM_DATA, VM_MAPPING, VM_HOLED, VM_HOLED_MAPPING, VM_PLACES, VM_E
 
 /* What it does with VM_HEAP. Those below VM_LARGE answer 0, those from VM_FORK on a process. */
 enum vm_action {
-	VM_DONTNEED,  /* madvise(): all of it */
-	VM_REWRITE,   /* another pattern */
-	VM_FREE_ALL,  /* free() */
-	VM_FORBID,    /* mprotect(), its third page: nothing */
-	VM_READ_ONLY, /* reading alone */
-	VM_ALLOW,     /* all */
-	VM_UNMAP,     /* munmap(), its third page */
-	VM_MAP_OVER,  /* private memory with other bytes in place of it */
-	VM_REAP,      /* ends its child */
-	VM_OPEN_OURS, /* has our heap's file open, at a lower number than its own */
-	VM_HIDE,      /* only who may trace all reads its memory from now on */
-	VM_EXEC,      /* becomes another program: this one, with places of its own */
-	VM_LARGE,     /* where VM_LARGE_BYTES of malloc are */
-	VM_FORK,      /* a child, whose copy has other bytes */
-	VM_FORK_RAW,  /* by the system call */
-	VM_VFORK,     /* a child that shares all of its memory */
+	VM_DONTNEED,	/* madvise(): all of it */
+	VM_REWRITE,	/* another pattern */
+	VM_FREE_ALL,	/* free() */
+	VM_FORBID,	/* mprotect(), its third page: nothing */
+	VM_READ_ONLY,	/* reading alone */
+	VM_ALLOW,	/* all */
+	VM_UNMAP,	/* munmap(), its third page */
+	VM_MAP_OVER,	/* private memory with other bytes in place of it */
+	VM_ATTACH_OVER, /* a segment of System V's */
+	VM_REAP,	/* ends its child */
+	VM_OPEN_OURS,	/* has our heap's file open, at a lower number than its own */
+	VM_HIDE,	/* only who may trace all reads its memory from now on */
+	VM_EXEC,	/* becomes another program: this one, with places of its own */
+	VM_LARGE,	/* where VM_LARGE_BYTES of malloc are */
+	VM_FORK,	/* a child, whose copy has other bytes */
+	VM_FORK_RAW,	/* by the system call */
+	VM_VFORK,	/* a child that shares all of its memory */
 };
 
 struct vm_peer {

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,6 +151,7 @@ static int64_t open_heap_of_parent(void)
 static int64_t act(enum vm_action action)
 {
 	uint8_t *heap = place[VM_HEAP], *third = heap + 2 * PAGE;
+	int id;
 
 	switch (action) {
 	case VM_DONTNEED:
@@ -170,6 +173,12 @@ static int64_t act(enum vm_action action)
 	case VM_MAP_OVER:
 		if (mmap(heap, VM_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != heap)
+			return -1;
+		write_pattern(heap, 111);
+		return 0;
+	case VM_ATTACH_OVER:
+		id = shmget(IPC_PRIVATE, VM_BYTES, IPC_CREAT | 0600);
+		if (id < 0 || shmat(id, heap, SHM_REMAP) != heap || shmctl(id, IPC_RMID, NULL))
 			return -1;
 		write_pattern(heap, 111);
 		return 0;

@@ -89,10 +89,33 @@ bool heap_lock(void)
 	return true;
 }
 
+void heap_wait_a_turn(void)
+{
+	const struct timespec turn = { .tv_nsec = HEAP_TURN_NS };
+
+	/* Not the C library's: malloc() is no place to be cancelled at. */
+	raw_call(SYS_nanosleep, (long)&turn, 0, 0, 0, 0, 0);
+}
+
+enum heap_lock_soon heap_lock_soon(void)
+{
+	if (heap_is_locked_here())
+		return HEAP_LOCKED_BEFORE;
+	/* Acquire: as in heap_lock(). */
+	for (int waited = 0; atomic_flag_test_and_set_explicit(&lock, memory_order_acquire);
+	     waited += HEAP_TURN_NS) {
+		if (waited >= HEAP_WAIT_NS)
+			return HEAP_NOT_LOCKED;
+		heap_wait_a_turn();
+	}
+	atomic_store_explicit(&maker, pthread_self(), memory_order_relaxed);
+	return HEAP_LOCKED;
+}
+
 void heap_unlock(void)
 {
 	atomic_store_explicit(&maker, 0, memory_order_relaxed);
-	/* Release: pairs with the acquire in heap_lock(). */
+	/* Release: pairs with the acquires in heap_lock() and heap_lock_soon(). */
 	atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 

@@ -63,6 +63,12 @@ void heap_make(void);
 /* Of the arena. false: this thread has it already. */
 bool heap_lock(void);
 void heap_unlock(void);
+/* For what malloc() calls: a thread that waits there may hold what a fork() by another thread waits
+ * for (the C library's locks of streams). */
+enum heap_lock_soon { HEAP_LOCKED, HEAP_LOCKED_BEFORE, HEAP_NOT_LOCKED };
+enum heap_lock_soon heap_lock_soon(void);
+enum { HEAP_WAIT_NS = 100000000, HEAP_TURN_NS = 50000 }; /* the longest wait; until the next look */
+void heap_wait_a_turn(void);
 /* Does this thread have it? */
 bool heap_is_locked_here(void);
 /* Whether descriptor fd is still the arena's file: a program may close what it did not open. */

@@ -29,6 +29,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ipc.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/sysinfo.h>
 #include <time.h>
@@ -103,6 +104,21 @@ static void copy_used(int fd, uint8_t *base, size_t from, size_t to)
 	}
 }
 
+/* The limit of a file's length (ulimit -f) is meant for others, as far as the process may raise it.
+ */
+static long make_as_long(int fd, size_t bytes)
+{
+	struct rlimit is = { 0 }, most;
+	long error;
+
+	raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&is, 0, 0);
+	most = (struct rlimit){ is.rlim_max, is.rlim_max };
+	raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&most, 0, 0, 0);
+	error = raw_call(SYS_ftruncate, fd, (long)bytes, 0, 0, 0, 0);
+	raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&is, 0, 0, 0);
+	return error;
+}
+
 /* Memory of the child's own at the arena's place. The file behind it, or -1: there is none. */
 static int replace(uint8_t *base, size_t bytes)
 {
@@ -113,7 +129,7 @@ static int replace(uint8_t *base, size_t bytes)
 		return -1;
 	fd = (int)raw_call(SYS_memfd_create, (long)OCI_ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING,
 			   0, 0, 0, 0);
-	if (fd < 0 || raw_call(SYS_ftruncate, fd, (long)bytes, 0, 0, 0, 0) ||
+	if (fd < 0 || make_as_long(fd, bytes) ||
 	    raw_mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
 		     fd) == MAP_FAILED)
 		without_memory();

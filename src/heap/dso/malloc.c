@@ -44,23 +44,16 @@ static void no_memory(int error, void *unused)
 		errno = ENOMEM;
 }
 
-/*
- * While a fork() is under way. A thread that waits here may hold what fork() itself waits for (the
- * C library's locks of streams), so it waits for WAIT_NS at most.
- */
+/* While a fork() is under way. As heap_lock_soon() waits, and why. */
 static atomic_bool paused;
-enum { WAIT_NS = 100000000, TURN_NS = 50000 };
 
 static void wait_for_fork(void)
 {
-	const struct timespec turn = { .tv_nsec = TURN_NS };
-
-	for (int waited = 0; waited < WAIT_NS; waited += TURN_NS) {
+	for (int waited = 0; waited < HEAP_WAIT_NS; waited += HEAP_TURN_NS) {
 		/* Acquire: pairs with the release in switch_to(). */
 		if (!atomic_load_explicit(&paused, memory_order_acquire) || heap_is_locked_here())
 			break;
-		/* Not the C library's: malloc() is no place to be cancelled at. */
-		raw_call(SYS_nanosleep, (long)&turn, 0, 0, 0, 0, 0);
+		heap_wait_a_turn();
 	}
 }
 

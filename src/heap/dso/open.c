@@ -16,6 +16,8 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
 
 #define PAGE OCI_ARENA_PAGE
 
@@ -162,7 +164,7 @@ typedef int protecting(void *address, size_t bytes, int protection);
 typedef int unmapping(void *address, size_t bytes);
 typedef void *mapping(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
 typedef void *remapping(void *address, size_t bytes, size_t new_bytes, int flags, void *to);
-
+typedef void *attaching(int id, const void *address, int flags);
 typedef int advising(void *address, size_t bytes, int advice);
 
 /* The functions that calls led to before; set before any call leads to ours. */
@@ -170,6 +172,7 @@ static protecting *next_protect;
 static unmapping *next_unmap;
 static mapping *next_map, *next_map64;
 static remapping *next_remap;
+static attaching *next_attach;
 
 /* The C library's, with the hooks that are in it: what is not the program's own call does not go to
  * who is in front of us. Not searched for here, inside of free(): a lock of the dynamic linker may
@@ -250,12 +253,24 @@ static void *remap(void *address, size_t bytes, size_t new_bytes, int flags, voi
 	return next_remap(address, bytes, new_bytes, flags, to);
 }
 
+static void *attach(int id, const void *address, int flags)
+{
+	struct shmid_ds state;
+
+	if (flags & SHM_REMAP && !shmctl(id, IPC_STAT, &state))
+		before_change(address, state.shm_segsz, true);
+	return next_attach(id, address, flags);
+}
+
 void heap_watch_pages(void)
 {
-	static const struct oci_object_call calls[] = {
-		{ "mprotect", protect, false }, { "munmap", unmap, false }, { "mmap", map, false },
-		{ "mmap64", map64, false },	{ "mremap", remap, false }, { 0 }
-	};
+	static const struct oci_object_call calls[] = { { "mprotect", protect, false },
+							{ "munmap", unmap, false },
+							{ "mmap", map, false },
+							{ "mmap64", map64, false },
+							{ "mremap", remap, false },
+							{ "shmat", attach, false },
+							{ 0 } };
 	enum { CALLS = sizeof(calls) / sizeof(calls[0]) - 1 };
 	extern void *__libc_stack_end;
 	void *other[CALLS];
@@ -280,6 +295,7 @@ void heap_watch_pages(void)
 	next_map = other[2];
 	next_map64 = other[3];
 	next_remap = other[4];
+	next_attach = other[5];
 	atomic_store_explicit(&unmap_behind, heap_find_next("munmap"), memory_order_relaxed);
 	atomic_store_explicit(&advise_behind, heap_find_next("madvise"), memory_order_relaxed);
 	heap_bind_all(calls, other);

@@ -9,7 +9,7 @@
  * blocks of all sizes in its pieces, gets all of the arena as such, and leaves nothing for a range.
  *
  * A bit for each 64 KiB, which is what mimalloc's requests are multiples of: first fit. Where there
- * is no room the system's mmap() answers, as without us.
+ * is no room, or another thread's fork() takes long, the system's mmap() answers, as without us.
  */
 #include "dso.h"
 #include "raw.h"
@@ -119,9 +119,10 @@ void *heap_range_take(size_t bytes)
 {
 	size_t count = bytes / GRAIN, at;
 	uint8_t *memory = NULL;
-	bool locked = heap_lock();
+	enum heap_lock_soon lock = heap_lock_soon();
 
-	if (taken && atomic_load_explicit(&heap_place.base, memory_order_relaxed)) {
+	if (lock != HEAP_NOT_LOCKED && taken &&
+	    atomic_load_explicit(&heap_place.base, memory_order_relaxed)) {
 		/* What may have large pages begins at one. */
 		at = find_free(range_base(), count, bytes >= HEAP_LARGE ? HUGE : GRAIN);
 		if (at < grains) {
@@ -129,7 +130,7 @@ void *heap_range_take(size_t bytes)
 			memory = (uint8_t *)(range_base() + at * GRAIN);
 		}
 	}
-	if (locked)
+	if (lock == HEAP_LOCKED)
 		heap_unlock();
 	return memory;
 }
@@ -139,11 +140,12 @@ static void give_up(uint8_t *address, size_t bytes)
 	/* Whole grains: of others mimalloc gives up no part. */
 	size_t from = ((uintptr_t)address - range_base() + GRAIN - 1) / GRAIN;
 	size_t to = ((uintptr_t)address - range_base() + bytes) / GRAIN;
-	bool locked = heap_lock();
+	enum heap_lock_soon lock = heap_lock_soon();
 
-	if (taken && from < to)
+	/* Otherwise these addresses are not used again; their pages are gone. */
+	if (lock != HEAP_NOT_LOCKED && taken && from < to)
 		set_taken(from, to, false);
-	if (locked)
+	if (lock == HEAP_LOCKED)
 		heap_unlock();
 }
 
