@@ -116,7 +116,7 @@ void oci_ompi_progress_often(void)
 	opal_mutex_unlock(&drive_lock);
 }
 
-static void progress_stop(void)
+void oci_ompi_progress_stop(void)
 {
 	if (driving)
 		opal_progress_unregister(take_turn);
@@ -274,7 +274,7 @@ __attribute__((visibility("default"))) const struct oci_ompi_memory *oci_ompi_me
 /* In MPI_Finalize, when all communicators are gone; the run-time layer is still there. */
 static int component_close(void)
 {
-	progress_stop();
+	oci_ompi_progress_stop();
 	/* With sessions of MPI-4 the MPI may begin again. */
 	oci_mpi_requests_stop();
 	oci_ompi_requests_drain();

@@ -73,6 +73,7 @@ extern int oci_ompi_priority;
 /* Lets the MPI drive the engine and the engine drive the MPI; from the first served communicator.
  */
 void oci_ompi_progress_start(void);
+void oci_ompi_progress_stop(void);
 /* In each turn of the MPI's: from the first request on. */
 void oci_ompi_progress_often(void);
 
@@ -115,6 +116,8 @@ int oci_ompi_init(struct oci_ompi_module *module, const struct oci_mpi_call *cal
 		  struct ompi_info_t *info, ompi_request_t **request);
 /* At the end of the process. */
 void oci_ompi_requests_drain(void);
+/* Of those that the program has freed. */
+void oci_ompi_requests_let_all_go(void);
 
 /* underlying.c: the call as it was made, to the functions that were selected before ours. */
 int oci_ompi_underlying(struct oci_ompi_module *module, const struct oci_mpi_call *call);

@@ -9,7 +9,8 @@
  */
 #include "component.h"
 
-/* Counts settings of any key on any communicator; a new module has seen none. */
+/* Counts settings of any key on any communicator, but for the empty words that a subscription
+ * begins with; a new module has seen none. */
 uint32_t oci_ompi_forced_generation = 1;
 
 /* Returns what to keep under the key; NULL: nothing. The default stands for "not set". */
@@ -18,8 +19,10 @@ static oci_ompi_key_char *key_set(opal_infosubscriber_t *object, oci_ompi_key_ch
 {
 	(void)object;
 	(void)key;
+	if (!*value)
+		return NULL;
 	__atomic_add_fetch(&oci_ompi_forced_generation, 1, __ATOMIC_RELAXED);
-	return *value ? value : NULL;
+	return value;
 }
 
 void oci_ompi_forced_subscribe(oci_ompi_comm *comm)

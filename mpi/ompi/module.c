@@ -114,8 +114,19 @@ static void module_construct(struct oci_ompi_module *self)
  * -EBUSY means an operation that is still outstanding. Blocking calls leave none; one that failed
  * half-way might. Waiting for it here could wait for ever, so such a team is left to the process.
  */
+/* MPI_Finalize destroys MPI_COMM_WORLD first, and then all others that still are, by whomever they
+ * are referred to: no request may be looked at behind that. */
+static void end_with_world(const struct oci_ompi_module *self)
+{
+	if (self->comm.comm == &ompi_mpi_comm_world.comm) {
+		oci_ompi_requests_let_all_go();
+		oci_ompi_progress_stop();
+	}
+}
+
 static void module_destruct(struct oci_ompi_module *self)
 {
+	end_with_world(self);
 	if (self->comm.team && oc_team_destroy(self->comm.team) == -EBUSY)
 		oci_mpi_info("a communicator was freed with an operation outstanding: its team's "
 			     "memory stays until the process ends");

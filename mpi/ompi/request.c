@@ -90,7 +90,9 @@ static void dispose(struct oci_ompi_request *self)
 		oc_team_destroy(self->mpi.team);
 	if (self->mpi.persistent && self->mpi.lane)
 		oci_mpi_levels_end(&self->mpi);
-	OBJ_RELEASE(self->comm);
+	/* Another thread may be about to call its error handler. */
+	if (self->super.super.req_status.MPI_ERROR == MPI_SUCCESS)
+		OBJ_RELEASE(self->comm);
 	rest(self);
 }
 
@@ -107,6 +109,12 @@ bool oci_port_request_end(struct oci_mpi_request *request)
 		return false;
 	dispose(of(request));
 	return true;
+}
+
+void oci_ompi_requests_let_all_go(void)
+{
+	for (int round = 0; round <= ROUNDS; round++)
+		oci_mpi_requests_let_go();
 }
 
 void oci_port_request_complete(struct oci_mpi_request *request, int error, bool freed)
