@@ -419,9 +419,12 @@ struct onecopy_region *onecopy_region_make(struct onecopy_file *file, u64 pieces
 	atomic64_inc(&onecopy_totals.regions_created);
 	atomic64_inc(&onecopy_totals.regions_now);
 	publish(region);
-	/* Its memory may have gone before it had a cookie, when nobody ended it. */
-	if (onecopy_region_check(region))
-		end(region);
+	/* Its memory may have gone before it had a cookie, when nobody told of it and ended it. */
+	if (onecopy_region_check(region)) {
+		onecopy_status_gone(file, word);
+		if (end(region))
+			atomic64_inc(&onecopy_totals.regions_gone);
+	}
 	return region;
 }
 

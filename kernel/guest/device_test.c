@@ -11,6 +11,7 @@
 
 #include <linux/magic.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -602,6 +603,65 @@ static void gone_with_its_memory(void)
 		gone(how);
 }
 
+enum { MADE_AGAIN = 3000 };
+static uint32_t round_begun, round_over; /* atomic */
+
+static void await_round(const uint32_t *rounds, uint32_t round)
+{
+	while (__atomic_load_n(rounds, __ATOMIC_ACQUIRE) < round)
+		;
+}
+
+/* Once a round, at any moment of it. */
+static void *let_go(void *page)
+{
+	for (uint32_t round = 1; round <= MADE_AGAIN; round++) {
+		await_round(&round_begun, round);
+		for (volatile uint32_t wait = round * 37 % 20000; wait; wait--)
+			;
+		CHECK(!madvise(page, PAGE, MADV_DONTNEED));
+		__atomic_store_n(&round_over, round, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* A cookie that was dead when it was returned is told of by its word, too. */
+static void gone_while_it_is_made(void)
+{
+	volatile uint32_t *word = map_words();
+	uint8_t *shared = memory(4 * PAGE), *own = memory(PAGE);
+	struct onecopy_piece piece = { (uintptr_t)shared, 4 * PAGE };
+	unsigned int made = 0, gone = 0;
+	pthread_t other;
+
+	CHECK(!pthread_create(&other, NULL, let_go, shared));
+	for (uint32_t round = 1; round <= MADE_AGAIN; round++) {
+		struct onecopy_region_create call = { .size = sizeof(call),
+						      .flags = ONECOPY_REGION_READ,
+						      .pieces = (uintptr_t)&piece,
+						      .piece_count = 1,
+						      .word = 3 };
+		uint32_t was = word[3];
+
+		shared[0] = 1; /* a page of its own again, not that of zeros */
+		__atomic_store_n(&round_begun, round, __ATOMIC_RELEASE);
+		if (!ioctl(device, ONECOPY_REGION_CREATE, &call)) {
+			await_round(&round_over, round);
+			made++;
+			if (!copy(call.cookie, 0, own, PAGE, 0)) {
+				CHECK(!destroy(call.cookie));
+			} else {
+				CHECK((errno == ENOENT || errno == ESTALE) && word[3] != was);
+				gone++;
+			}
+		} else {
+			CHECK(errno == ESTALE);
+			await_round(&round_over, round);
+		}
+	}
+	CHECK(!pthread_join(other, NULL) && gone && gone < made);
+}
+
 /* What is beside it, or between its pieces, or only protected, or copied to a child, does not end
  * it. */
 static void kept(void)
@@ -1012,6 +1072,7 @@ static const struct test tests[] = {
 	TEST(a_word_is_taken_again),
 	TEST(closed_in_the_middle),
 	TEST(gone_with_its_memory),
+	TEST(gone_while_it_is_made),
 	TEST(kept),
 	TEST(never_written),
 	TEST(gone_with_its_process),
