@@ -4,9 +4,9 @@
  * Whether one is the engine's is known when it is made, alike on all members; what is not goes to
  * the MPI at once, so that calls reach it in the order of the program.
  */
+#include "base/log.h"
 #include "common/fastpath.h"
 #include "common/request.h"
-#include "common/say.h"
 
 #include <errno.h>
 
@@ -126,9 +126,9 @@ int oci_mpi_request_start(struct oci_mpi_request *request, int *error)
 
 	/* What the MPI is to do was decided when the request was made. */
 	if (result == OC_HAND_BACK) {
-		oci_mpi_warn("a persistent collective that onecopy took when it was made is left "
-			     "to the MPI when it is started, so it fails; this is a fault of "
-			     "onecopy, and ONECOPY=off avoids it");
+		oci_warn("a persistent collective that onecopy took when it was made is left "
+			 "to the MPI when it is started, so it fails; this is a fault of "
+			 "onecopy, and ONECOPY=off avoids it");
 		*error = oci_mpi_failure(request->team, -EPROTO);
 		result = 1;
 	}

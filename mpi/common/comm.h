@@ -47,6 +47,8 @@ static inline const struct oci_mpi_graph *oci_mpi_graph(struct oci_mpi_comm *sel
  * collective or the _init call of a persistent one, which all of them are in.
  */
 
+/* ONECOPY says that this process does not take part. */
+bool oci_mpi_switched_off(void);
 /* A new team of the members, that is ready; by all of them. NULL: refused, on all alike. `able`:
  * this rank has memory for what the team is for. */
 struct oc_team *oci_mpi_team_make(struct oci_mpi_comm *self, bool able);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/log.h"
 #include "common/comm.h"
-#include "common/say.h"
 
 #include <string.h>
 
@@ -11,8 +11,8 @@ static void force(const struct oci_mpi_comm *self, struct oc_team *team, int i, 
 	/* All ranks have the same words; the first one speaks. */
 	if (oc_team_force(team, oci_collective_name(i), self->forced[i]) && warn && !self->rank &&
 	    !self->quiet)
-		oci_mpi_warn("info key %s=%s of a communicator is ignored: %s",
-			     oci_mpi_info_keys[i], self->forced[i], oc_team_error(team));
+		oci_warn("info key %s=%s of a communicator is ignored: %s", oci_mpi_info_keys[i],
+			 self->forced[i], oc_team_error(team));
 }
 
 void oci_mpi_force(struct oci_mpi_comm *self, int i, const char *words)

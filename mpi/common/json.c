@@ -8,7 +8,7 @@
  * takes them before those of the library. Where that is missing, a sentence says so, a file is as
  * one that is no JSON, and no statistics are written.
  */
-#include "common/say.h"
+#include "base/log.h"
 
 #include <dlfcn.h>
 #include <jansson.h>
@@ -46,9 +46,9 @@ static void load(void)
 	FUNCTIONS(FIND)
 	real.there = all;
 	if (!all)
-		oci_mpi_warn("%s cannot be loaded, so no tuning file is read and no statistics are "
-			     "written; install it (Debian: libjansson4)",
-			     LIBRARY);
+		oci_warn("%s cannot be loaded, so no tuning file is read and no statistics are "
+			 "written; install it (Debian: libjansson4)",
+			 LIBRARY);
 }
 
 static bool is_there(void)

@@ -10,10 +10,24 @@
  * Before it the members agree that all have memory for a team, and on the size of what they are
  * about to give, as a rank that lacks the memory does not know it.
  */
+#include "base/log.h"
 #include "common/comm.h"
-#include "common/say.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The values are those of the option table, which is read later, or never. */
+bool oci_mpi_switched_off(void)
+{
+	static const char *const off[] = { "off", "0", "no", "false" };
+	const char *text = getenv("ONECOPY");
+
+	for (size_t i = 0; text && i < sizeof(off) / sizeof(off[0]); i++)
+		if (!strcmp(text, off[i]))
+			return true;
+	return false;
+}
 
 struct gathering {
 	struct oci_mpi_comm *comm;
@@ -50,8 +64,8 @@ static int agree(struct oci_mpi_comm *comm, size_t bytes)
 	if (oci_port_least(comm, own, least) != MPI_SUCCESS)
 		return -EIO;
 	if (!least[0]) {
-		oci_mpi_info("collectives of a communicator stay with the MPI: a rank has no "
-			     "memory for a team");
+		oci_info("collectives of a communicator stay with the MPI: a rank has no "
+			 "memory for a team");
 		return -ENOMEM;
 	}
 	return least[0] == -least[1] ? 0 : -EPROTO;

@@ -142,11 +142,10 @@ static bool version_fits(void)
 	    major == OMPI_MAJOR_VERSION && minor == OMPI_MINOR_VERSION)
 		return true;
 	if (speaks())
-		oci_mpi_warn(
-			"this component was built for Open MPI %d.%d, but Open MPI %s is "
-			"running: all collectives stay with the MPI; build onecopy against the "
-			"Open MPI that runs",
-			OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, opal_version_string);
+		oci_warn("this component was built for Open MPI %d.%d, but Open MPI %s is "
+			 "running: all collectives stay with the MPI; build onecopy against the "
+			 "Open MPI that runs",
+			 OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, opal_version_string);
 	return false;
 }
 
@@ -175,11 +174,11 @@ static bool layout_fits(void)
 	    OBJ_CLASS(mca_coll_base_module_t)->cls_sizeof == sizeof(mca_coll_base_module_t))
 		return true;
 	if (speaks())
-		oci_mpi_warn("the running Open MPI %s lays out its objects otherwise than the "
-			     "headers that this component was built with (a debug build, another "
-			     "patch level?): all collectives stay with the MPI; build onecopy "
-			     "against the Open MPI that runs",
-			     opal_version_string);
+		oci_warn("the running Open MPI %s lays out its objects otherwise than the "
+			 "headers that this component was built with (a debug build, another "
+			 "patch level?): all collectives stay with the MPI; build onecopy "
+			 "against the Open MPI that runs",
+			 opal_version_string);
 	return false;
 }
 
@@ -218,9 +217,9 @@ static bool moves_device_memory(void)
 {
 	if (!has_devices())
 		return false;
-	oci_mpi_info("this Open MPI moves device memory, which onecopy cannot reach: all "
-		     "collectives of this process stay with the MPI; if the program gives the MPI "
-		     "no device buffers, run it with " NO_DEVICES);
+	oci_info("this Open MPI moves device memory, which onecopy cannot reach: all "
+		 "collectives of this process stay with the MPI; if the program gives the MPI "
+		 "no device buffers, run it with " NO_DEVICES);
 	return true;
 }
 
@@ -234,9 +233,9 @@ static bool survives_failures(void)
 {
 	if (!&ompi_ftmpi_enabled || !ompi_ftmpi_enabled)
 		return false;
-	oci_mpi_info("this Open MPI goes on without failed processes (ULFM), which onecopy does "
-		     "not: all collectives of this process stay with the MPI; if the program does "
-		     "not use it, run it without --with-ft");
+	oci_info("this Open MPI goes on without failed processes (ULFM), which onecopy does "
+		 "not: all collectives of this process stay with the MPI; if the program does "
+		 "not use it, run it without --with-ft");
 	return true;
 }
 

@@ -30,8 +30,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/log.h"
 #include "common/request.h"
-#include "common/say.h"
 #include "common/signature.h"
 
 #include "version.h"

@@ -128,8 +128,8 @@ static void module_destruct(struct oci_ompi_module *self)
 {
 	end_with_world(self);
 	if (self->comm.team && oc_team_destroy(self->comm.team) == -EBUSY)
-		oci_mpi_info("a communicator was freed with an operation outstanding: its team's "
-			     "memory stays until the process ends");
+		oci_info("a communicator was freed with an operation outstanding: its team's "
+			 "memory stays until the process ends");
 	oci_mpi_levels_free(&self->comm);
 #define RELEASE(name)                              \
 	if (self->underlying.coll_##name##_module) \
@@ -148,7 +148,7 @@ mca_coll_base_module_t *oci_ompi_comm_query(oci_ompi_comm *comm, int *priority)
 	struct oci_ompi_module *self;
 
 	if (reason) {
-		oci_mpi_info("communicator %s stays with the MPI: %s", comm->c_name, reason);
+		oci_info("communicator %s stays with the MPI: %s", comm->c_name, reason);
 		return NULL;
 	}
 	self = OBJ_NEW(oci_ompi_module);

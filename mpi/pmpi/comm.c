@@ -288,7 +288,7 @@ static struct oci_pmpi_comm *create(MPI_Comm comm, MPI_Comm of)
 		int length;
 
 		PMPI(Comm_get_name)(comm, name, &length);
-		oci_mpi_info("communicator %s stays with the MPI: %s", name, state->reason);
+		oci_info("communicator %s stays with the MPI: %s", name, state->reason);
 	}
 	return state;
 }

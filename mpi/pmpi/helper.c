@@ -162,8 +162,8 @@ static bool insist(void)
 {
 	uint32_t turns = 0;
 
-	oci_mpi_info("no thread could be started: before it waits for others, this process waits "
-		     "for its nonblocking collectives, or for a thread");
+	oci_info("no thread could be started: before it waits for others, this process waits "
+		 "for its nonblocking collectives, or for a thread");
 	while (oci_mpi_outstanding()) {
 		oci_pmpi_drive_from_engine();
 		oci_pmpi_drive();

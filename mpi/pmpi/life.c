@@ -36,10 +36,10 @@ static bool moves_device_memory(void)
 		if (query(kinds[i], &moves) != MPI_SUCCESS)
 			moves = 0;
 	if (moves)
-		oci_mpi_info("this MPI moves device memory (it is built for GPUs), which onecopy "
-			     "cannot reach: all collectives of this process stay with the MPI; if "
-			     "the program gives the MPI no device buffers, run it with "
-			     "MPIR_CVAR_ENABLE_GPU=0 (MPICH) in its environment");
+		oci_info("this MPI moves device memory (it is built for GPUs), which onecopy "
+			 "cannot reach: all collectives of this process stay with the MPI; if "
+			 "the program gives the MPI no device buffers, run it with "
+			 "MPIR_CVAR_ENABLE_GPU=0 (MPICH) in its environment");
 	return moves;
 }
 
@@ -68,7 +68,7 @@ static int await_all(MPI_Request *request, bool speaks)
 			continue;
 		end_s = 0;
 		if (speaks)
-			oci_mpi_warn(
+			oci_warn(
 				"MPI_Init has waited %d s for processes that have not come: on a "
 				"host that lacks this library they never will, and the dynamic "
 				"linker has said there that it cannot be preloaded; install onecopy "
@@ -145,9 +145,9 @@ static int begin(void)
 	if (error)
 		return error;
 	if (!job->together && job->rank == 0)
-		oci_mpi_info("the processes of this job are not all on one node, or onecopy is "
-			     "switched off in some: nonblocking and persistent collectives stay "
-			     "with the MPI");
+		oci_info("the processes of this job are not all on one node, or onecopy is "
+			 "switched off in some: nonblocking and persistent collectives stay "
+			 "with the MPI");
 	oc_set_progress(oci_pmpi_drive_from_engine);
 	if (job->threads && job->together)
 		oci_pmpi_attend(1);

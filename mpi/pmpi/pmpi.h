@@ -30,8 +30,8 @@
 
 #include "real.h"
 
+#include "base/log.h"
 #include "common/request.h"
-#include "common/say.h"
 
 #include <onecopy/onecopy.h>
 #include <pthread.h>

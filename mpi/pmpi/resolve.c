@@ -112,9 +112,9 @@ static void refuse(const char *why, const char *version, const char *remedy)
 	const char *rank = getenv("PMI_RANK");
 
 	if (!rank || !strcmp(rank, "0"))
-		oci_mpi_warn("libonecopy-pmpi.so was built for MPICH %s, but %s (%.*s): all "
-			     "collectives stay with the MPI; %s",
-			     MPICH_VERSION, why, (int)strcspn(version, "\n"), version, remedy);
+		oci_warn("libonecopy-pmpi.so was built for MPICH %s, but %s (%.*s): all "
+			 "collectives stay with the MPI; %s",
+			 MPICH_VERSION, why, (int)strcspn(version, "\n"), version, remedy);
 }
 
 #define BUILD_ANEW "build onecopy against the MPI that runs"
@@ -175,15 +175,15 @@ static int note_inside(struct dl_phdr_info *info, size_t bytes, void *context)
 
 static int no_mpi(void)
 {
-	oci_mpi_warn("a function of MPI was called, but no MPI library is loaded; link the "
-		     "program with one");
+	oci_warn("a function of MPI was called, but no MPI library is loaded; link the "
+		 "program with one");
 	return 1;
 }
 
 /* Programs do not call what their MPI lacks, unless they were built for another one. */
 static int lacking(void)
 {
-	oci_mpi_warn("a function of MPI was called that the MPI of this process lacks");
+	oci_warn("a function of MPI was called that the MPI of this process lacks");
 	return MPI_ERR_UNSUPPORTED_OPERATION;
 }
 

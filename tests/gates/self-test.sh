@@ -37,7 +37,7 @@ make_good_tree() {
 	put lab/tune/tune.h "$spdx" '#include "copy/memcpy.h"'
 	put src/base/log_test.c "$spdx" '#include "team/team.h"'
 	put mpi/ompi/component.c "$spdx" '#include <onecopy/onecopy.h>' '' \
-		'#include "ompi/mca/coll/coll.h"'
+		'#include "base/log.h"' '#include "ompi/mca/coll/coll.h"'
 	put tools/onecopy/main.c "$spdx" '#include "lab/inspect/inspect.h"'
 	put doc.md 'See `src/base/log.h`, `src/*/plan.h`, `team.h`, `src/base/`, `stdio.h`, `/proc/PID/fd`,' \
 		'`on/off`, `src/<coll>/x.c`, `build/release/x.c` and `src/os/os.h:2`.' \

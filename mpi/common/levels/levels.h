@@ -25,8 +25,8 @@
 #ifndef OC_MPI_LEVELS_H
 #define OC_MPI_LEVELS_H
 
+#include "base/log.h"
 #include "common/request.h"
-#include "common/say.h"
 
 #include <errno.h>
 #include <limits.h>

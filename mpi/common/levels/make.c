@@ -223,7 +223,7 @@ static struct oci_mpi_levels *levels_make(struct oci_mpi_comm *self, const char 
 	}
 	if (l)
 		levels_free(l);
-	oci_mpi_info("collectives of a communicator that spans nodes stay with the MPI: %s", *why);
+	oci_info("collectives of a communicator that spans nodes stay with the MPI: %s", *why);
 	return NULL;
 }
 
