@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/data.h"
-#include "common/copies.h"
+
+#include "base/shelf.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ int oci_mpi_data_open(struct oci_mpi_data *data, const void *user, size_t count,
 	}
 	if (!dense && flatten(data, user, count, type, bytes))
 		return 0;
-	data->packed = oci_mpi_copy_get(bytes);
+	data->packed = oci_shelf_get(bytes);
 	if (!data->packed)
 		return -ENOMEM;
 	data->bytes = data->packed;
@@ -224,7 +225,7 @@ int oci_mpi_data_open_blocks(struct oci_mpi_data *data, const struct oci_mpi_blo
 		return -ENOMEM;
 	if (!data->part_count || flatten_blocks(data, blocks, size))
 		return 0;
-	data->packed = oci_mpi_copy_get(total);
+	data->packed = oci_shelf_get(total);
 	data->parts = malloc(data->part_count * sizeof(data->parts[0]));
 	if (!data->packed || !data->parts)
 		return -ENOMEM;
@@ -289,7 +290,7 @@ void oci_mpi_data_close(struct oci_mpi_data *data)
 		free(data->parts);
 	if (data->allocated)
 		free(data->blocks);
-	oci_mpi_copy_put(data->packed);
+	oci_shelf_put(data->packed);
 	oci_mpi_pieces_close(&data->pieces);
 	*data = (struct oci_mpi_data){ 0 };
 }

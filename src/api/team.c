@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/shelf.h"
 #include "copy/invite.h"
 #include "copy/kmod.h"
 #include "copy/map.h"
@@ -90,7 +91,7 @@ static void fork_child(void)
 	oci_engine.pending = 0;
 	oci_helper_fork_child();
 	oci_stats_fork_child();
-	oci_scratch_fork_child();
+	oci_shelf_fork_child();
 	oci_memory_fork_child();
 	oci_invite_fork_child();
 	oci_team_fork_child();

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/shelf.h"
+
 /* Looks at a flag before a blocking wait does anything else: about the time of a line transfer
  * between two cores, so that the common case meets no slow path. */
 #define OCI_QUICK_POLLS 64
@@ -92,7 +94,7 @@ static int take_scratch(struct oci_exec *x)
 	if (__builtin_mul_overflow((size_t)plan->work_blocks, x->params.bytes, &bytes) ||
 	    __builtin_add_overflow(bytes, 2 * segment, &bytes))
 		bytes = SIZE_MAX / 2;
-	x->temp = oci_scratch_get(bytes);
+	x->temp = oci_shelf_get(bytes);
 	if (!x->temp)
 		return oci_team_fail(x->team, -ENOMEM, -1,
 				     "no memory for %zu bytes of the buffers of %s itself", bytes,
@@ -352,7 +354,7 @@ void oci_exec_over(struct oci_exec *x)
 	if (__builtin_expect(__atomic_load_n(&x->team->error, __ATOMIC_ACQUIRE), 0))
 		oci_team_revoke(x->team, x->seq);
 	if (x->temp)
-		oci_scratch_put(x->temp);
+		oci_shelf_put(x->temp);
 	x->temp = NULL;
 	if (x->foreign) {
 		oci_foreign_free(x->foreign);

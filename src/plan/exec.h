@@ -269,9 +269,4 @@ static inline void oci_exec_fetch_lines(const struct oci_exec *x, uint32_t paylo
 		oci_prefetch_write(line);
 }
 
-/* scratch.c: buffers of reductions and of WORK, kept for reuse. NULL when out of memory. */
-uint8_t *oci_scratch_get(size_t bytes);
-void oci_scratch_fork_child(void);
-void oci_scratch_put(uint8_t *scratch);
-
 #endif
