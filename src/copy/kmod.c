@@ -17,49 +17,12 @@
 /* Threads of one process count together; nothing is ordered by it. */
 static struct oci_kmod_counts counted;
 
-/* My pieces, one after the other. */
-struct cursor {
-	const struct iovec *piece;
-	unsigned int left;
-	size_t at;
-};
-
-/* The pieces of the next bytes, at most *bytes, which becomes what they hold. */
-static unsigned int cut(const struct cursor *from, size_t *bytes,
-			struct iovec pieces[OCI_LAYOUT_CUT])
+static void advance(struct oci_cursor *c, size_t bytes)
 {
-	struct cursor c = *from;
-	unsigned int count = 0;
-	size_t held = 0;
+	size_t length;
 
-	for (; c.left && held < *bytes && count < OCI_LAYOUT_CUT; c.piece++, c.left--, c.at = 0) {
-		size_t length = c.piece->iov_len - c.at;
-
-		if (!length)
-			continue;
-		if (length > *bytes - held)
-			length = *bytes - held;
-		pieces[count++] = (struct iovec){ (uint8_t *)c.piece->iov_base + c.at, length };
-		held += length;
-	}
-	*bytes = held;
-	return count;
-}
-
-static void advance(struct cursor *c, size_t bytes)
-{
-	while (bytes) {
-		size_t length = c->piece->iov_len - c->at;
-
-		if (bytes < length) {
-			c->at += bytes;
-			return;
-		}
-		bytes -= length;
-		c->piece++;
-		c->left--;
-		c->at = 0;
-	}
+	for (; bytes && (length = oci_cursor_rest(c)); bytes -= length, c->at += length)
+		length = length < bytes ? length : bytes;
 }
 
 static size_t engines_above;
@@ -92,7 +55,7 @@ static ssize_t copy_pieces(const struct oci_registered *there, const struct iove
 }
 
 /* As far as one call goes; bytes or -errno, 0: no pieces of mine are left. */
-static ssize_t copy_some(const struct oci_end *end, struct cursor *mine, uint64_t remote,
+static ssize_t copy_some(const struct oci_end *end, struct oci_cursor *mine, uint64_t remote,
 			 size_t bytes, unsigned int flags)
 {
 	struct iovec pieces[OCI_LAYOUT_CUT];
@@ -104,7 +67,7 @@ static ssize_t copy_some(const struct oci_end *end, struct cursor *mine, uint64_
 		return -ENOENT;
 	if (bytes > there.bytes)
 		bytes = there.bytes;
-	count = cut(mine, &bytes, pieces);
+	count = oci_cursor_cut(mine, &bytes, pieces, OCI_LAYOUT_CUT);
 	if (!count)
 		return 0;
 	if (is_for_engine(bytes, end->by_cpu))
@@ -118,7 +81,7 @@ static ssize_t copy_some(const struct oci_end *end, struct cursor *mine, uint64_
 static ssize_t copy(const struct oci_end *end, const struct iovec *local, unsigned int locals,
 		    const struct iovec *remote, unsigned int remotes, unsigned int flags)
 {
-	struct cursor mine = { local, locals, 0 };
+	struct oci_cursor mine = { local, locals, 0 };
 	ssize_t all = 0, moved = 1;
 
 	for (; remotes && moved > 0; remote++, remotes--) {

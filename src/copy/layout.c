@@ -75,6 +75,22 @@ size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count)
 	return bytes;
 }
 
+unsigned int oci_cursor_cut(const struct oci_cursor *from, size_t *bytes, struct iovec *pieces,
+			    unsigned int room)
+{
+	struct oci_cursor c = *from;
+	unsigned int count = 0;
+	size_t held = 0, length;
+
+	for (; held < *bytes && count < room && (length = oci_cursor_rest(&c));
+	     held += length, c.at += length) {
+		length = length < *bytes - held ? length : *bytes - held;
+		pieces[count++] = (struct iovec){ oci_cursor_byte(&c), length };
+	}
+	*bytes = held;
+	return count;
+}
+
 /* One end of a copy by this core: what follows at `at`, in one piece. */
 struct cursor {
 	uint8_t *at;

@@ -49,6 +49,32 @@ void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint
 /* The bytes of a list. */
 size_t oci_pieces_bytes(const struct iovec *pieces, unsigned int count);
 
+/* A place in a list: byte `at` of the first of the pieces that are left. */
+struct oci_cursor {
+	const struct iovec *piece;
+	unsigned int left;
+	size_t at;
+};
+
+/* What is left of the piece in front; 0: of the list. */
+static inline size_t oci_cursor_rest(struct oci_cursor *c)
+{
+	for (; c->left && c->at == c->piece->iov_len; c->at = 0) {
+		c->piece++;
+		c->left--;
+	}
+	return c->left ? c->piece->iov_len - c->at : 0;
+}
+
+static inline uint8_t *oci_cursor_byte(const struct oci_cursor *c)
+{
+	return (uint8_t *)c->piece->iov_base + c->at;
+}
+
+/* The pieces of the next bytes, at most *bytes, which becomes what they hold. */
+unsigned int oci_cursor_cut(const struct oci_cursor *from, size_t *bytes, struct iovec *pieces,
+			    unsigned int room);
+
 /* ---- a peer's layout ------------------------------------------------------------------------- */
 
 struct oci_transfer;

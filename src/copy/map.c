@@ -96,26 +96,9 @@ static void touch(const uint8_t *at, size_t bytes)
 		*(const volatile uint8_t *)next;
 }
 
-/* The one piece of memory after the other, in two lists. */
-struct cursor {
-	const struct iovec *piece;
-	unsigned int left;
-	size_t at;
-};
-
-static bool cursor_next(struct cursor *c)
+static size_t shorter(struct oci_cursor *a, struct oci_cursor *b)
 {
-	while (c->left && c->at == c->piece->iov_len) {
-		c->piece++;
-		c->left--;
-		c->at = 0;
-	}
-	return c->left;
-}
-
-static size_t shorter(const struct cursor *a, const struct cursor *b)
-{
-	size_t rest_a = a->piece->iov_len - a->at, rest_b = b->piece->iov_len - b->at;
+	size_t rest_a = oci_cursor_rest(a), rest_b = oci_cursor_rest(b);
 
 	return rest_a < rest_b ? rest_a : rest_b;
 }
@@ -124,14 +107,12 @@ size_t oci_map_move(struct oci_mapping *mapping, enum oci_direction direction,
 		    const struct iovec *local, unsigned int locals, const struct iovec *remote,
 		    unsigned int remotes, size_t whole)
 {
-	struct cursor mine = { local, locals, 0 }, theirs = { remote, remotes, 0 };
-	size_t moved = 0;
+	struct oci_cursor mine = { local, locals, 0 }, theirs = { remote, remotes, 0 };
+	size_t moved = 0, length;
 
-	while (cursor_next(&mine) && cursor_next(&theirs)) {
-		size_t length = shorter(&mine, &theirs);
-		uint8_t *here =
-			oci_map_at(mapping, (uintptr_t)theirs.piece->iov_base + theirs.at, length);
-		uint8_t *own = (uint8_t *)mine.piece->iov_base + mine.at;
+	while ((length = shorter(&mine, &theirs))) {
+		uint8_t *here = oci_map_at(mapping, (uintptr_t)oci_cursor_byte(&theirs), length);
+		uint8_t *own = oci_cursor_byte(&mine);
 
 		if (!here)
 			break;

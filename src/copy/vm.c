@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "copy/found.h"
 #include "copy/invite.h"
+#include "copy/layout.h"
 #include "heap/heap.h"
 #include "os/object.h"
 
@@ -26,15 +27,6 @@ static struct oci_map_misses look(const struct oci_map_misses *what)
 		.copies = __atomic_load_n(&what->copies, __ATOMIC_RELAXED),
 		.bytes = __atomic_load_n(&what->bytes, __ATOMIC_RELAXED),
 	};
-}
-
-static size_t sum(const struct iovec *piece, unsigned int pieces)
-{
-	size_t bytes = 0;
-
-	for (unsigned int i = 0; i < pieces; i++)
-		bytes += piece[i].iov_len;
-	return bytes;
 }
 
 /* All of a list, though the other one may be shorter: the kernel fails where it gets to. */
@@ -59,7 +51,8 @@ static ssize_t copy(pid_t pid, bool push, const struct iovec *local, unsigned in
 {
 	struct oci_mapping *mapping;
 	struct oci_found *found = oci_found_get(pid, &mapping);
-	size_t mine = sum(local, locals), theirs = sum(remote, remotes), moved;
+	size_t mine = oci_pieces_bytes(local, locals), theirs = oci_pieces_bytes(remote, remotes);
+	size_t moved;
 
 	if (!found)
 		return -1 - OCI_VM_NO_HEAP;

@@ -6,6 +6,7 @@
 
 #include "base/atomic.h"
 #include "base/log.h"
+#include "copy/layout.h"
 #include "os/os.h"
 
 /*
@@ -138,22 +139,13 @@ void oci_splice_in_close(struct oci_splice_in *in)
 	*in = OCI_SPLICE_IN_CLOSED;
 }
 
-/* The front of a list: one turn's bytes at most. Its pieces, and their bytes. */
+/* One turn's bytes at most, at the front of a list. Its pieces, and their bytes. */
 static unsigned int cut_turn(const struct iovec *pieces, unsigned int count, struct iovec *turn,
 			     size_t *bytes)
 {
-	unsigned int i = 0;
-
-	*bytes = 0;
-	for (; i < count && i < OCI_SPLICE_PIECES && *bytes < OCI_SPLICE_TURN_BYTES; i++) {
-		size_t room = OCI_SPLICE_TURN_BYTES - *bytes;
-
-		turn[i] = pieces[i];
-		if (turn[i].iov_len > room)
-			turn[i].iov_len = room;
-		*bytes += turn[i].iov_len;
-	}
-	return i;
+	*bytes = OCI_SPLICE_TURN_BYTES;
+	return oci_cursor_cut(&(struct oci_cursor){ pieces, count, 0 }, bytes, turn,
+			      OCI_SPLICE_PIECES);
 }
 
 ssize_t oci_splice_send(const struct oci_splice_out *out, const struct iovec *pieces,
