@@ -327,8 +327,8 @@ void oci_rendezvous_ask_rest(struct oci_p2p *p2p, struct oci_message *message);
 void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *message);
 /* The sender's, when it is asked for help: false, there is nothing to do. */
 bool oci_rendezvous_help(struct oci_p2p *p2p, struct oci_message *message);
-/* progress.c: that rank's team has failed, so ours has. */
-void oci_p2p_gave_up(struct oci_p2p *p2p, uint32_t rank, uint64_t poison);
+/* progress.c: that rank's team has failed, it died, or it has left, so ours fails. */
+void oci_p2p_gave_up(struct oci_team *team, uint32_t rank, uint64_t poison, bool left);
 
 /* pipe.c. The sender's: what a receiver opens its pipe by, 0: there is none to be had; one turn of
  * a message that is asked for. */

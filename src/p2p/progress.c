@@ -32,34 +32,30 @@ static bool probes(struct oci_p2p *p2p, uint32_t rank)
 	       !oci_match_unexpected(p2p, p2p->probed, p2p->probed_tag);
 }
 
-static int fail(struct oci_team *team, uint32_t rank, uint64_t poison, bool left)
+void oci_p2p_gave_up(struct oci_team *team, uint32_t rank, uint64_t poison, bool left)
 {
 	uint32_t name = oci_team_name(team, rank);
 	int error = oci_poison_error(poison);
 
 	if (left)
-		return oci_team_fail(team, -EPIPE, -1,
-				     "rank %u left the team while a message to or from it was "
-				     "under way; all messages must be received before",
-				     name);
-	if (!poison)
-		return oci_team_fail(team, -EOWNERDEAD, (int)rank,
-				     "rank %u (process %d) died while messages were under way; "
-				     "this team cannot be used any more",
-				     name, (int)team->member[rank].pid);
-	if (error == -EOWNERDEAD)
-		return oci_team_fail(team, error, (int)oci_poison_rank(poison),
-				     "rank %u died (rank %u noticed it); this team cannot be used "
-				     "any more",
-				     oci_team_name(team, oci_poison_rank(poison)), name);
-	return oci_team_fail(team, error, -1,
-			     "rank %u gave up the team (%s); it cannot be used any more", name,
-			     strerror(-error));
-}
-
-void oci_p2p_gave_up(struct oci_p2p *p2p, uint32_t rank, uint64_t poison)
-{
-	fail(p2p->team, rank, poison, false);
+		oci_team_fail(team, -EPIPE, -1,
+			      "rank %u left the team while a message to or from it was "
+			      "under way; all messages must be received before",
+			      name);
+	else if (!poison)
+		oci_team_fail(team, -EOWNERDEAD, (int)rank,
+			      "rank %u (process %d) died while messages were under way; "
+			      "this team cannot be used any more",
+			      name, (int)team->member[rank].pid);
+	else if (error == -EOWNERDEAD)
+		oci_team_fail(team, error, (int)oci_poison_rank(poison),
+			      "rank %u died (rank %u noticed it); this team cannot be used "
+			      "any more",
+			      oci_team_name(team, oci_poison_rank(poison)), name);
+	else
+		oci_team_fail(team, error, -1,
+			      "rank %u gave up the team (%s); it cannot be used any more", name,
+			      strerror(-error));
 }
 
 static unsigned int turn(struct oci_p2p *p2p)
@@ -89,7 +85,7 @@ static void look_at(struct oci_p2p *p2p, uint32_t rank)
 	turn(p2p);
 	any = (TAILQ_FIRST(&p2p->posted_any) || probes(p2p, rank)) && !left;
 	if (any || concerned(p2p, rank))
-		fail(p2p->team, rank, poison, left && !poison);
+		oci_p2p_gave_up(p2p->team, rank, poison, left && !poison);
 }
 
 /* A blocking receive from any, when all others have left, is in vain: nobody can send to it. Others

@@ -20,13 +20,6 @@
 /* Of a single copy in one turn. */
 #define PIECE_BYTES ((size_t)1 << 20)
 
-static void tell_done(struct oci_message *m)
-{
-	oci_layout_free(&m->foreign);
-	/* Release: we have read the buffer for the last time. Pairs with announced_step(). */
-	oci_store_release(&m->line->state, OCI_RENDEZVOUS_DONE);
-}
-
 void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *m)
 {
 	const struct oci_region *sender = p2p->team->member[m->source].region;
@@ -37,12 +30,13 @@ void oci_rendezvous_over(struct oci_p2p *p2p, struct oci_message *m)
 	 * which comes before the sender's call returns. */
 	oci_loads_in_order();
 	poison = oci_load_acquire(&sender->progress.poison);
+	oci_layout_free(&m->foreign);
 	if (poison) {
-		oci_layout_free(&m->foreign);
-		oci_p2p_gave_up(p2p, m->source, poison);
+		oci_p2p_gave_up(p2p->team, m->source, poison, false);
 		return;
 	}
-	tell_done(m);
+	/* Release: we have read the buffer for the last time. Pairs with announced_step(). */
+	oci_store_release(&m->line->state, OCI_RENDEZVOUS_DONE);
 	oci_receive_finish(m, m->source, m->tag, m->whole);
 }
 
