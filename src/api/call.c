@@ -80,34 +80,26 @@ static int check(struct oc_team *team, const struct oc_call *call)
 {
 	const struct oc_op *op = call->op;
 
-	if ((unsigned int)call->collective >= OC_COLLECTIVES) {
-		oci_team_say(&team->team, "there is no collective %d", call->collective);
-		return -EINVAL;
-	}
-	if (oci_is_rooted(call->collective) && call->root >= team->team.size) {
-		oci_team_say(&team->team, "root %u is not a rank of a team of %u", call->root,
-			     team->team.size);
-		return -EINVAL;
-	}
-	if (!has_buffers(team, call)) {
-		oci_team_say(&team->team, "%s of %zu bytes lacks a buffer",
-			     oci_collective_name(call->collective), call->bytes);
-		return -EINVAL;
-	}
+	if ((unsigned int)call->collective >= OC_COLLECTIVES)
+		return oci_team_say(&team->team, -EINVAL, "there is no collective %d",
+				    call->collective);
+	if (oci_is_rooted(call->collective) && call->root >= team->team.size)
+		return oci_team_say(&team->team, -EINVAL, "root %u is not a rank of a team of %u",
+				    call->root, team->team.size);
+	if (!has_buffers(team, call))
+		return oci_team_say(&team->team, -EINVAL, "%s of %zu bytes lacks a buffer",
+				    oci_collective_name(call->collective), call->bytes);
 	if (oci_is_reduction(call->collective) &&
 	    (!op || !op->apply || !op->bytes || op->bytes > OC_OP_MAX_BYTES ||
-	     !divides(op->bytes, call->bytes) || call->send_layout || call->recv_layout)) {
-		oci_team_say(&team->team,
-			     "a reduction needs an operation on elements of 1 to %d bytes that "
-			     "divide the message of %zu bytes",
-			     OC_OP_MAX_BYTES, call->bytes);
-		return -EINVAL;
-	}
-	if (call->bytes > CALL_BYTES_SAFE && call->bytes > SIZE_MAX / 2 / team->team.size) {
-		oci_team_say(&team->team, "%zu bytes a rank are more than memory can hold",
-			     call->bytes);
-		return -EINVAL;
-	}
+	     !divides(op->bytes, call->bytes) || call->send_layout || call->recv_layout))
+		return oci_team_say(
+			&team->team, -EINVAL,
+			"a reduction needs an operation on elements of 1 to %d bytes that "
+			"divide the message of %zu bytes",
+			OC_OP_MAX_BYTES, call->bytes);
+	if (call->bytes > CALL_BYTES_SAFE && call->bytes > SIZE_MAX / 2 / team->team.size)
+		return oci_team_say(&team->team, -EINVAL,
+				    "%zu bytes a rank are more than memory can hold", call->bytes);
 	return 0;
 }
 

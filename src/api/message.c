@@ -126,19 +126,15 @@ int oci_messages_progress(void)
 
 static int check(struct oc_team *team, const struct oci_message *m, bool sends)
 {
-	if (m->peer >= team->team.size && (sends || m->peer != OC_ANY_SOURCE)) {
-		oci_team_say(&team->team, "there is no rank %u in a team of %u", m->peer,
-			     team->team.size);
-		return -EINVAL;
-	}
-	if (m->tag < 0 && (sends || m->tag != OC_ANY_TAG)) {
-		oci_team_say(&team->team, "tag %d: tags are 0 or more", (int)m->tag);
-		return -EINVAL;
-	}
-	if (!m->buffer && !m->layout.count && m->bytes) {
-		oci_team_say(&team->team, "a message of %zu bytes has no buffer", m->bytes);
-		return -EINVAL;
-	}
+	if (m->peer >= team->team.size && (sends || m->peer != OC_ANY_SOURCE))
+		return oci_team_say(&team->team, -EINVAL, "there is no rank %u in a team of %u",
+				    m->peer, team->team.size);
+	if (m->tag < 0 && (sends || m->tag != OC_ANY_TAG))
+		return oci_team_say(&team->team, -EINVAL, "tag %d: tags are 0 or more",
+				    (int)m->tag);
+	if (!m->buffer && !m->layout.count && m->bytes)
+		return oci_team_say(&team->team, -EINVAL, "a message of %zu bytes has no buffer",
+				    m->bytes);
 	return 0;
 }
 
@@ -179,12 +175,12 @@ static int deadlock(struct oc_team *team, struct oci_message *m, bool sends)
 			oci_p2p_withdraw_send(team->p2p, m);
 		else
 			oci_p2p_withdraw_receive(team->p2p, m);
-		oci_team_say(&team->team,
-			     "rank %u would wait for itself for ever: start its own %s with %s "
-			     "before",
-			     oci_team_name(&team->team, team->team.rank),
-			     sends ? "receive" : "send", sends ? "oc_irecv" : "oc_isend");
-		result = -EDEADLK;
+		result = oci_team_say(
+			&team->team, -EDEADLK,
+			"rank %u would wait for itself for ever: start its own %s with %s "
+			"before",
+			oci_team_name(&team->team, team->team.rank), sends ? "receive" : "send",
+			sends ? "oc_irecv" : "oc_isend");
 	}
 	unlock_shared(team, locked);
 	return result;

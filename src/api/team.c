@@ -269,23 +269,20 @@ int oc_team_force(struct oc_team *team, const char *collective, const char *algo
 		if (strcmp(oci_collective_name(c), collective))
 			continue;
 		error = oci_forced_parse(c, algorithm, &forced, &expected);
-		if (error) {
-			oci_team_say(&team->team, "%s has no algorithm '%s'; valid are: %s",
-				     collective, algorithm, expected);
-			return error;
-		}
-		if (is_unfit(c, &forced, team->team.size, why, sizeof(why))) {
-			oci_team_say(&team->team, "%s", why);
-			return -EINVAL;
-		}
+		if (error)
+			return oci_team_say(&team->team, error,
+					    "%s has no algorithm '%s'; valid are: %s", collective,
+					    algorithm, expected);
+		if (is_unfit(c, &forced, team->team.size, why, sizeof(why)))
+			return oci_team_say(&team->team, -EINVAL, "%s", why);
 		oci_engine_lock();
 		oci_recent_forget(team);
 		team->forced[c] = forced;
 		oci_engine_unlock();
 		return 0;
 	}
-	oci_team_say(&team->team, "there is no collective '%s'; valid are: %s", collective, valid);
-	return -EINVAL;
+	return oci_team_say(&team->team, -EINVAL, "there is no collective '%s'; valid are: %s",
+			    collective, valid);
 }
 
 void oc_set_threads(int many)

@@ -101,11 +101,10 @@ int oci_exec_differs(struct oci_exec *x, uint32_t peer)
 	if (!differ_in_length_alone(&x->record, &theirs->ack.record) || !only_reads(x))
 		return oci_exec_mismatch(x->team, x->seq, peer);
 	tell(x->team, x->seq, peer, text);
-	oci_team_say(x->team, "%s", text);
 	oci_info("%s", text);
 	/* The history of the calls, by which the others know this rank, goes on as theirs does. */
 	x->signature = theirs->post.signature;
-	return -EMSGSIZE;
+	return oci_team_say(x->team, -EMSGSIZE, "%s", text);
 }
 
 int oci_exec_stranger(struct oci_team *team)

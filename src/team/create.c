@@ -117,17 +117,17 @@ static int say_no(struct oci_team *team, enum oci_no no, uint32_t culprit, int e
 	if (no == OCI_NO_DIED)
 		return died(team, culprit);
 	if (no == OCI_NO_OPTIONS)
-		oci_team_say(team,
+		oci_team_say(team, error,
 			     "rank %u has other ONECOPY_ options than rank %u: set them alike on "
 			     "all ranks",
 			     name, first);
 	else if (no == OCI_NO_MODEL)
-		oci_team_say(team,
+		oci_team_say(team, error,
 			     "rank %u goes by another cost model than rank %u: give all ranks the "
 			     "same tuning file (ONECOPY_TUNING, see onecopy-tune)",
 			     name, first);
 	else
-		oci_team_say(team, "rank %u cannot take part in the team: %s", name,
+		oci_team_say(team, error, "rank %u cannot take part in the team: %s", name,
 			     strerror(-error));
 	put_no(team, no, culprit, error);
 	return error;
@@ -200,10 +200,9 @@ static int team_start(struct oci_team *team)
 
 	c->hello.error = oci_hello_fill(team, &c->hello);
 	error = b->allgather_start(b->context, &c->hello, sizeof(c->hello), c->hellos);
-	if (error) {
-		oci_team_say(team, "the bootstrap cannot gather: %s", strerror(-error));
-		return error;
-	}
+	if (error)
+		return oci_team_say(team, error, "the bootstrap cannot gather: %s",
+				    strerror(-error));
 	team->state = OCI_TEAM_HELLO;
 	return 0;
 }
@@ -280,10 +279,8 @@ static int team_greeted(struct oci_team *team)
 	char why[256];
 	int error = oci_hellos_judge(team, why, sizeof(why));
 
-	if (error) {
-		oci_team_say(team, "%s", why);
-		return error;
-	}
+	if (error)
+		return oci_team_say(team, error, "%s", why);
 	error = attach_all(team);
 	if (error)
 		return error;
@@ -441,7 +438,7 @@ static int heard(struct oci_team *team)
 				team->state == OCI_TEAM_HERE ? OCI_SAID_HERE : OCI_SAID_VERDICT);
 	done = b->allgather_test(b->context);
 	if (done < 0)
-		oci_team_say(team, "the bootstrap failed: %s", strerror(-done));
+		oci_team_say(team, done, "the bootstrap failed: %s", strerror(-done));
 	return done;
 }
 

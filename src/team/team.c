@@ -21,13 +21,14 @@ static struct {
 	struct oci_team *first;
 } leaving = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-void oci_team_say(struct oci_team *team, const char *format, ...)
+int oci_team_say(struct oci_team *team, int error, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(team->sentence, sizeof(team->sentence), format, args);
 	va_end(args);
+	return error;
 }
 
 int oci_team_fail(struct oci_team *team, int error, int culprit, const char *format, ...)

@@ -144,9 +144,9 @@ static inline uint32_t oci_team_name(const struct oci_team *team, uint32_t rank)
 {
 	return team->names ? team->names[rank] : rank;
 }
-/* Keeps a sentence without making the team unusable (a refused argument). */
-void oci_team_say(struct oci_team *team, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/* Keeps a sentence without making the team unusable (a refused argument). The error. */
+int oci_team_say(struct oci_team *team, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
