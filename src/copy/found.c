@@ -43,7 +43,7 @@ static struct {
 } misses[MISSES];
 static uint64_t missed; /* the tick of the last one, of any: one a tick costs little */
 
-static uint32_t busy;  /* atomic: a lock that nobody waits for */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* trylock alone: nobody waits for it */
 static uint32_t *ours; /* 1 in the process that started this, 0 in its children */
 static pid_t self;
 
@@ -55,17 +55,6 @@ int oci_found_start(void)
 	self = getpid();
 	*ours = 1;
 	return 0;
-}
-
-static bool try_lock(void)
-{
-	/* Acquire: pairs with the release in unlock(). */
-	return !__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE);
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- letting go: under the lock ------------------------------------------------------------- */
@@ -282,7 +271,7 @@ static struct oci_found *look_and_hold(pid_t pid, struct oci_found *before,
 	struct oci_found *f;
 	int error = errno, state;
 
-	if (!try_lock())
+	if (pthread_mutex_trylock(&lock))
 		return NULL;
 	/* The function is no cancellation point, and files are read with the lock held. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
@@ -295,7 +284,7 @@ static struct oci_found *look_and_hold(pid_t pid, struct oci_found *before,
 	} else if (f == before) {
 		f = NULL; /* it lives, and the kernel refuses us */
 	}
-	unlock();
+	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(state, NULL);
 	errno = error;
 	return f && hold(f, pid, mapping) == 1 ? f : NULL;
