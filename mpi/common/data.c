@@ -85,19 +85,22 @@ static inline struct oci_mpi_part part_of(const struct oci_mpi_blocks *blocks,
 					  struct oci_port_type *shape)
 {
 	uint32_t i = edges ? edges->edge[n].block : n;
-	MPI_Count count = edges && !blocks->counts ?
-				  (MPI_Count)blocks->count :
-				  oci_mpi_number(blocks->counts, blocks->long_counts, i);
-	ptrdiff_t displacement = edges && !blocks->displs ?
-					 (blocks->shared ? 0 : (ptrdiff_t)(i * blocks->count)) :
-					 oci_mpi_number(blocks->displs, blocks->long_displs, i);
-	struct oci_mpi_part part = { .type = blocks->types ? blocks->types[i] : blocks->type,
+	MPI_Count count = edges && !blocks->side.counts ?
+				  blocks->side.count :
+				  oci_mpi_number(blocks->side.counts, blocks->side.long_counts, i);
+	ptrdiff_t displacement =
+		edges && !blocks->side.displs ?
+			(blocks->shared ? 0 : (ptrdiff_t)(i * (size_t)blocks->side.count)) :
+			oci_mpi_number(blocks->side.displs, blocks->side.long_displs, i);
+	struct oci_mpi_part part = { .type = blocks->side.types ? blocks->side.types[i] :
+								  blocks->side.type,
 				     .count = count > 0 ? (size_t)count : 0,
 				     .block = edges ? edges->edge[n].rank : n };
 
-	if (blocks->types && part.count)
+	if (blocks->side.types && part.count)
 		oci_port_type_get(part.type, shape); /* of no elements, any handle may be there */
-	part.user = at(blocks->user, blocks->types ? displacement : displacement * shape->extent);
+	part.user = at(blocks->side.buffer,
+		       blocks->side.types ? displacement : displacement * shape->extent);
 	return part;
 }
 
@@ -134,8 +137,8 @@ static inline __attribute__((always_inline)) size_t lay_out_by(struct oci_mpi_da
 	size_t total = 0;
 	bool joined = false; /* blocks of one rank that lie apart */
 
-	if (!blocks->types && count)
-		oci_port_type_get(blocks->type, &shape);
+	if (!blocks->side.types && count)
+		oci_port_type_get(blocks->side.type, &shape);
 	data->part_count = 0;
 	for (uint32_t n = 0; n < count; n++) {
 		struct oci_mpi_part part;
@@ -191,8 +194,8 @@ static bool flatten_blocks(struct oci_mpi_data *data, const struct oci_mpi_block
 	if (total < OCI_FLATTEN_LEAST_BYTES)
 		return false;
 	oci_mpi_pieces_open(&data->pieces, total);
-	if (!blocks->types)
-		oci_port_type_get(blocks->type, &shape);
+	if (!blocks->side.types)
+		oci_port_type_get(blocks->side.type, &shape);
 	for (uint32_t n = 0; n < (blocks->edges ? blocks->edges->count : size) && complete; n++) {
 		struct oci_mpi_part part = part_of(blocks, blocks->edges, n, &shape);
 

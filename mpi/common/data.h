@@ -40,19 +40,23 @@ struct oci_mpi_data {
 	struct oci_mpi_pieces pieces; /* of the layout */
 };
 
-/* One argument triple of a v-variant; `types`, of those with a w: displacements are bytes. */
-struct oci_mpi_blocks {
-	const void *user;
-	/* NULL: each block has `count` elements, and they follow each other, or (`shared`) all are
-	 * the same. */
+/* One side of a call, as the program gave it. */
+struct oci_mpi_side {
+	void *buffer;
+	MPI_Count count;
+	/* NULL: a block for each has `count` elements, and they follow each other. */
 	const void *counts, *displs;
-	bool long_counts, long_displs; /* of MPI_Count and MPI_Aint; else of int */
 	MPI_Datatype type;
-	const MPI_Datatype *types;
+	const MPI_Datatype *types;     /* of those with a w, else NULL: displacements are bytes */
+	bool long_counts, long_displs; /* of MPI_Count and MPI_Aint; else of int */
+};
+
+/* The side of a v-variant. */
+struct oci_mpi_blocks {
+	struct oci_mpi_side side;
 	/* Whose blocks they are; NULL: there is one for each rank. */
 	const struct oci_mpi_edges *edges;
-	size_t count;
-	bool shared;
+	bool shared; /* where there are no counts, all are the same one */
 };
 
 static inline MPI_Count oci_mpi_number(const void *array, bool is_long, size_t i)

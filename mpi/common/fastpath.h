@@ -15,13 +15,8 @@
 /* oci_port_type_get(), or one that the compiler can look into. */
 typedef void oci_mpi_look(MPI_Datatype type, struct oci_port_type *shape);
 
-/* A side of a call that means something on this rank, and what comes of it for the engine. */
-struct oci_mpi_side {
-	const void *user;
-	MPI_Count count;
-	const void *counts, *displs; /* where each block has its own size */
-	bool counted;
-	MPI_Datatype type;
+/* What comes of a side that means something on this rank for the engine. */
+struct oci_mpi_short {
 	void *first; /* byte, or OC_IN_PLACE */
 	size_t mine; /* bytes of the message, of a block, or of this rank's own one */
 	size_t any;  /* not 0: some of the counted blocks have bytes */
@@ -34,34 +29,31 @@ static inline void *oci_mpi_first_byte(const void *user, const struct oci_port_t
 				      (void *)((uintptr_t)user + (uintptr_t)shape->true_lb);
 }
 
-static inline __attribute__((always_inline)) bool oci_mpi_short_side(const struct oci_mpi_call *c,
-								     uint32_t rank, uint32_t size,
-								     oci_mpi_look *look,
-								     struct oci_mpi_side *side,
-								     struct oc_block *few)
+static inline __attribute__((always_inline)) bool oci_mpi_short_side(
+	const struct oci_mpi_side *side, bool counted, uint32_t rank, uint32_t size,
+	oci_mpi_look *look, struct oci_mpi_short *own, struct oc_block *few)
 {
 	struct oci_port_type shape = { .dense = true };
 
-	side->mine = side->any = 0;
 	/* MPI_IN_PLACE makes the type meaningless. */
-	if (side->user != MPI_IN_PLACE)
+	if (side->buffer != MPI_IN_PLACE)
 		look(side->type, &shape);
-	side->first = oci_mpi_first_byte(side->user, &shape);
-	if (side->user == MPI_IN_PLACE || !shape.dense)
+	own->first = oci_mpi_first_byte(side->buffer, &shape);
+	if (side->buffer == MPI_IN_PLACE || !shape.dense)
 		return shape.dense;
-	if (!side->counted)
-		return !__builtin_mul_overflow((size_t)side->count, shape.size, &side->mine);
+	if (!counted)
+		return !__builtin_mul_overflow((size_t)side->count, shape.size, &own->mine);
 	for (uint32_t i = 0; i < size; i++) {
-		MPI_Count count = oci_mpi_number(side->counts, c->long_counts, i);
+		MPI_Count count = oci_mpi_number(side->counts, side->long_counts, i);
 
 		if (__builtin_mul_overflow((size_t)(count > 0 ? count : 0), shape.size,
 					   &few[i].bytes))
 			return false;
-		few[i].offset = (size_t)oci_mpi_number(side->displs, c->long_displs, i) *
+		few[i].offset = (size_t)oci_mpi_number(side->displs, side->long_displs, i) *
 				(size_t)shape.extent;
-		side->any |= few[i].bytes;
+		own->any |= few[i].bytes;
 	}
-	side->mine = few[rank].bytes;
+	own->mine = few[rank].bytes;
 	return true;
 }
 
@@ -73,27 +65,16 @@ static inline __attribute__((always_inline)) bool oci_mpi_short_move(struct oci_
 {
 	bool root = (uint32_t)c->root == rank, sent = oci_counts_sent(c->collective),
 	     received = oci_counts_received(c->collective);
-	struct oci_mpi_side send = { .user = c->sbuf,
-				     .count = c->scount,
-				     .counts = c->scounts,
-				     .displs = c->sdispls,
-				     .counted = sent,
-				     .type = c->stype };
-	struct oci_mpi_side recv = { .user = c->rbuf,
-				     .count = c->rcount,
-				     .counts = c->rcounts,
-				     .displs = c->rdispls,
-				     .counted = received,
-				     .type = c->rtype };
+	struct oci_mpi_short send = { 0 }, recv = { 0 };
 
 	if (oci_sends(c->collective, root)) {
-		if (!oci_mpi_short_side(c, rank, size, look, &send, o->few[0]))
+		if (!oci_mpi_short_side(&c->send, sent, rank, size, look, &send, o->few[0]))
 			return false;
 		o->call.send = send.first;
 		o->call.send_blocks = sent && send.first != OC_IN_PLACE ? o->few[0] : NULL;
 	}
 	if (oci_receives(c->collective, root)) {
-		if (!oci_mpi_short_side(c, rank, size, look, &recv, o->few[1]))
+		if (!oci_mpi_short_side(&c->recv, received, rank, size, look, &recv, o->few[1]))
 			return false;
 		o->call.recv = recv.first;
 		o->call.recv_blocks = received && recv.first != OC_IN_PLACE ? o->few[1] : NULL;
@@ -115,7 +96,7 @@ static inline __attribute__((always_inline)) bool oci_mpi_short_parts(struct oci
 
 	for (uint32_t i = 0; i < size; i++) {
 		o->few[0][i].offset = end;
-		if (__builtin_mul_overflow((size_t)oci_mpi_number(c->rcounts, c->long_counts, i),
+		if (__builtin_mul_overflow((size_t)oci_mpi_number(c->rcounts, c->long_rcounts, i),
 					   unit, &o->few[0][i].bytes) ||
 		    __builtin_add_overflow(end, o->few[0][i].bytes, &end))
 			return false;

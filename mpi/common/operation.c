@@ -71,12 +71,12 @@ uint32_t oci_mpi_recv_blocks(const struct oci_mpi_call *call, uint32_t size)
 
 static size_t send_count(const struct oci_mpi_call *c, uint32_t of)
 {
-	return (size_t)oci_mpi_number(c->scounts, c->long_counts, of);
+	return (size_t)oci_mpi_number(c->scounts, c->long_scounts, of);
 }
 
 static size_t recv_count(const struct oci_mpi_call *c, uint32_t of)
 {
-	return (size_t)oci_mpi_number(c->rcounts, c->long_counts, of);
+	return (size_t)oci_mpi_number(c->rcounts, c->long_rcounts, of);
 }
 
 static size_t all_recv_counts(const struct oci_mpi_call *c, uint32_t size)
@@ -140,32 +140,17 @@ static void measure(struct oci_mpi_operation *o, size_t *bytes, size_t *known)
 		*known = type_bytes(c->rtype, all_recv_counts(c, o->size));
 }
 
-static int open_sent_blocks(struct oci_mpi_operation *o)
-{
-	const struct oci_mpi_call *c = &o->mpi;
-	struct oci_mpi_blocks blocks = {
-		.user = c->sbuf,
-		.counts = c->scounts,
-		.displs = c->sdispls,
-		.long_counts = c->long_counts,
-		.long_displs = c->long_displs,
-		.type = c->stype,
-		.types = c->stypes,
-		.edges = c->graph ? &c->graph->out : NULL,
-		.count = (size_t)c->scount,
-		.shared = !oci_function_sends_each(c->function),
-	};
-
-	return oci_mpi_data_open_blocks(&o->send, &blocks, o->size, o->few[0]);
-}
-
 static int open_send(struct oci_mpi_operation *o)
 {
 	const struct oci_mpi_call *c = &o->mpi;
 	size_t count = (size_t)c->scount;
 
 	if (oci_counts_sent(c->collective))
-		return open_sent_blocks(o);
+		return oci_mpi_data_open_blocks(
+			&o->send,
+			&(struct oci_mpi_blocks){ c->send, c->graph ? &c->graph->out : NULL,
+						  !oci_function_sends_each(c->function) },
+			o->size, o->few[0]);
 	if (o->reduces)
 		count = operand_count(o);
 	else if (oci_sends_each(c->collective))
@@ -184,24 +169,6 @@ static size_t result_count(const struct oci_mpi_operation *o)
 	return oci_is_exclusive(c->collective) && !o->rank ? 0 : reduced_count(c, o->rank);
 }
 
-static int open_received_blocks(struct oci_mpi_operation *o)
-{
-	const struct oci_mpi_call *c = &o->mpi;
-	struct oci_mpi_blocks blocks = {
-		.user = c->rbuf,
-		.counts = c->rcounts,
-		.displs = c->rdispls,
-		.long_counts = c->long_counts,
-		.long_displs = c->long_displs,
-		.type = c->rtype,
-		.types = c->rtypes,
-		.edges = c->graph ? &c->graph->in : NULL,
-		.count = (size_t)c->rcount,
-	};
-
-	return oci_mpi_data_open_blocks(&o->recv, &blocks, o->size, o->few[1]);
-}
-
 static int open_recv(struct oci_mpi_operation *o)
 {
 	const struct oci_mpi_call *c = &o->mpi;
@@ -210,7 +177,10 @@ static int open_recv(struct oci_mpi_operation *o)
 	if (o->reduces)
 		return oci_mpi_data_open(&o->recv, c->rbuf, result_count(o), c->stype, true);
 	if (oci_counts_received(c->collective))
-		return open_received_blocks(o);
+		return oci_mpi_data_open_blocks(
+			&o->recv,
+			&(struct oci_mpi_blocks){ c->recv, c->graph ? &c->graph->in : NULL, false },
+			o->size, o->few[1]);
 	if (oci_receives_each(c->collective))
 		count = times(count, o->size);
 	return oci_mpi_data_open(&o->recv, c->rbuf, count, c->rtype, false);

@@ -28,33 +28,52 @@ struct oci_mpi_call {
 	enum oci_function function;
 	const struct oci_mpi_graph *graph; /* this and the next: set by oci_mpi_open() */
 	bool grid;
-	/* Two names of one argument: collectives.h has either for it. */
+	/* Each side, and its members by the names of arguments: collectives.h has two of some. */
 	union {
-		const void *sbuf;
-		void *buffer;
+		struct oci_mpi_side send;
+		struct {
+			union {
+				const void *sbuf;
+				void *buffer;
+			};
+			union {
+				MPI_Count scount, count;
+			};
+			const void *scounts;
+			union {
+				const void *sdispls, *sadispls;
+			};
+			union {
+				MPI_Datatype stype, type;
+			};
+			const MPI_Datatype *stypes;
+			bool long_scounts, long_sdispls;
+		};
 	};
-	void *rbuf;
 	union {
-		MPI_Count scount, count;
+		struct oci_mpi_side recv;
+		struct {
+			void *rbuf;
+			MPI_Count rcount;
+			const void *rcounts;
+			union {
+				const void *rdispls, *radispls;
+			};
+			MPI_Datatype rtype;
+			const MPI_Datatype *rtypes;
+			bool long_rcounts, long_rdispls;
+		};
 	};
-	MPI_Count rcount;
-	/* Of int; or counts of MPI_Count and displacements of MPI_Aint, where that is said. */
-	const void *scounts, *rcounts;
-	union {
-		const void *sdispls, *sadispls;
-	};
-	union {
-		const void *rdispls, *radispls;
-	};
-	bool long_counts, long_displs;
-	union {
-		MPI_Datatype stype, type;
-	};
-	MPI_Datatype rtype;
-	const MPI_Datatype *stypes, *rtypes; /* of those with a w, else NULL */
 	MPI_Op op;
 	int root;
 };
+
+_Static_assert(offsetof(struct oci_mpi_call, send.long_displs) ==
+		       offsetof(struct oci_mpi_call, long_sdispls),
+	       "the same members");
+_Static_assert(offsetof(struct oci_mpi_call, recv.long_displs) ==
+		       offsetof(struct oci_mpi_call, long_rdispls),
+	       "the same members");
 
 /* A call made ready for the engine. Lives from oci_mpi_open() to oci_mpi_close(), and does not
  * move. */

@@ -76,12 +76,12 @@ static bool copy_arrays(struct oci_mpi_call *c, uint32_t size, void **memory)
 	if (!*memory)
 		return false;
 	next = *memory;
-	c->stypes = copy_types(&next, c->stypes, c->scounts, c->long_counts, sent);
-	c->rtypes = copy_types(&next, c->rtypes, c->rcounts, c->long_counts, received);
-	c->sdispls = copy_numbers(&next, c->sdispls, c->long_displs, sent);
-	c->rdispls = copy_numbers(&next, c->rdispls, c->long_displs, received);
-	c->scounts = copy_numbers(&next, c->scounts, c->long_counts, sent);
-	c->rcounts = copy_numbers(&next, c->rcounts, c->long_counts, received);
+	c->stypes = copy_types(&next, c->stypes, c->scounts, c->long_scounts, sent);
+	c->rtypes = copy_types(&next, c->rtypes, c->rcounts, c->long_rcounts, received);
+	c->sdispls = copy_numbers(&next, c->sdispls, c->long_sdispls, sent);
+	c->rdispls = copy_numbers(&next, c->rdispls, c->long_rdispls, received);
+	c->scounts = copy_numbers(&next, c->scounts, c->long_scounts, sent);
+	c->rcounts = copy_numbers(&next, c->rcounts, c->long_rcounts, received);
 	return true;
 }
 

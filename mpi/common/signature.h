@@ -14,14 +14,17 @@
 #define OCI_PARAMETERS(...) OC_SIGNATURE(OCI_PARAMETER, __VA_ARGS__)
 #define OCI_NAMES(...) OC_SIGNATURE(OCI_ITS_NAME, __VA_ARGS__)
 #define OCI_FROM_CALL(...) OC_SIGNATURE(OCI_MEMBER_OF_CALL, __VA_ARGS__)
-#define OCI_CALL(ID, name, first, ...)                                       \
-	{                                                                    \
-		.collective = OC_##ID, .function = OCI_FUNCTION_##name,      \
-		.long_counts = sizeof(OCI_COUNT) > sizeof(int),              \
-		.long_displs = sizeof(OCI_DISPL) > sizeof(int) ||            \
-			       OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDA, \
-		OC_SIGNATURE(OCI_INITIALISER, first, __VA_ARGS__)            \
+#define OCI_CALL(ID, name, first, ...)                                                          \
+	{                                                                                       \
+		.collective = OC_##ID, .function = OCI_FUNCTION_##name,                         \
+		.long_scounts = sizeof(OCI_COUNT) > sizeof(int),                                \
+		.long_rcounts = sizeof(OCI_COUNT) > sizeof(int),                                \
+		.long_sdispls = OCI_LONG_DISPLS(first), .long_rdispls = OCI_LONG_DISPLS(first), \
+		OC_SIGNATURE(OCI_INITIALISER, first, __VA_ARGS__)                               \
 	}
+
+#define OCI_LONG_DISPLS(first) \
+	(sizeof(OCI_DISPL) > sizeof(int) || OCI_ARGUMENTS_##first == OCI_ARGUMENTS_SENDA)
 
 #define OCI_PARAMETER(name) OCI_TYPE_##name name,
 #define OCI_ITS_NAME(name) name,

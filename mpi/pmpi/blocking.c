@@ -38,29 +38,30 @@ static bool missing(const void *buffer, MPI_Count count, MPI_Datatype type)
 	return shape.size && !shape.true_lb;
 }
 
-/* One side of a call: a count and type, or as many as there are ranks. */
-static bool side_sane(const void *buffer, MPI_Count count, const void *counts, bool is_long,
-		      MPI_Datatype type, const MPI_Datatype *types, bool many, uint32_t size)
+/* A count and type, or as many as there are ranks. */
+static bool side_sane(const struct oci_mpi_side *side, bool many, uint32_t size)
 {
-	if (many && !positive(counts, is_long, size))
+	if (many && !positive(side->counts, side->long_counts, size))
 		return false;
-	if (!many && (count < 0 || missing(buffer, count, type)))
+	if (!many && (side->count < 0 || missing(side->buffer, side->count, side->type)))
 		return false;
-	return types || type != MPI_DATATYPE_NULL;
+	return side->types || side->type != MPI_DATATYPE_NULL;
 }
 
 static bool reduction_sane(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
 {
-	MPI_Count count = oci_sends_each(c->collective) ? c->rcount : c->scount;
+	struct oci_mpi_side operand = c->send;
 
+	if (oci_sends_each(c->collective))
+		operand.count = c->rcount;
+	operand.counts = c->rcounts;
 	/* MPICH misses the result of an Exscan on the first rank too, where it means nothing. */
 	if (!c->rbuf && !oci_is_exclusive(c->collective) && oci_mpi_receives(c, rank) &&
-	    missing(NULL, count, c->stype))
+	    missing(NULL, operand.count, c->stype))
 		return false;
 	return c->op != MPI_OP_NULL && c->stype != MPI_DATATYPE_NULL &&
 	       oci_pmpi_op_fits(c->op, c->stype) &&
-	       side_sane(c->sbuf, count, c->rcounts, c->long_counts, c->stype, NULL,
-			 oci_has_counts(c->collective), size);
+	       side_sane(&operand, oci_has_counts(c->collective), size);
 }
 
 /* Without memory for the graph, the engine tells the others. */
@@ -77,12 +78,10 @@ static bool neighbors_sane(const struct oci_mpi_call *c, struct oci_mpi_comm *co
 	}
 	/* A side without blocks means nothing. */
 	if (graph->out.blocks &&
-	    !side_sane(c->sbuf, c->scount, c->scounts, c->long_counts, c->stype, c->stypes,
-		       oci_function_array_sent(c->function), graph->out.blocks))
+	    !side_sane(&c->send, oci_function_array_sent(c->function), graph->out.blocks))
 		return false;
 	return !graph->in.blocks ||
-	       side_sane(c->rbuf, c->rcount, c->rcounts, c->long_counts, c->rtype, c->rtypes,
-			 oci_function_array_received(c->function), graph->in.blocks);
+	       side_sane(&c->recv, oci_function_array_received(c->function), graph->in.blocks);
 }
 
 /* MPICH takes one buffer where it is built without checks of arguments, and with
@@ -100,22 +99,23 @@ static bool refuses_aliases(void)
 static bool in_its_place(const struct oci_mpi_call *c, uint32_t rank)
 {
 	bool gathers = oci_receives_each(c->collective);
-	const char *block = gathers ? c->sbuf : c->rbuf, *blocks = gathers ? c->rbuf : c->sbuf;
-	const void *counts = gathers ? c->rcounts : c->scounts;
-	const void *displs = gathers ? c->rdispls : c->sdispls;
-	MPI_Count count = gathers ? c->scount : c->rcount, first = (MPI_Count)rank * count;
+	const struct oci_mpi_side *block = gathers ? &c->send : &c->recv;
+	const struct oci_mpi_side *blocks = gathers ? &c->recv : &c->send;
+	MPI_Count first = (MPI_Count)rank * block->count;
 	struct oci_port_type shape;
 
-	if (c->stype != c->rtype || !count)
+	if (c->stype != c->rtype || !block->count)
 		return false;
-	if (counts ? !oci_mpi_number(counts, c->long_counts, rank) : c->scount != c->rcount)
+	if (blocks->counts ? !oci_mpi_number(blocks->counts, blocks->long_counts, rank) :
+			     c->scount != c->rcount)
 		return false;
-	if (counts)
-		first = oci_mpi_number(displs, c->long_displs, rank);
-	else if (!c->long_counts)
+	if (blocks->counts)
+		first = oci_mpi_number(blocks->displs, blocks->long_displs, rank);
+	else if (!blocks->long_counts)
 		first = (int)first;
 	oci_port_type_get(c->rtype, &shape);
-	return (uintptr_t)block == (uintptr_t)blocks + (uintptr_t)first * shape.size;
+	return (uintptr_t)block->buffer ==
+	       (uintptr_t)blocks->buffer + (uintptr_t)first * shape.size;
 }
 
 /*
@@ -139,7 +139,7 @@ static bool aliased(const struct oci_mpi_call *c, uint32_t rank, uint32_t size)
 		return c->stype == c->rtype && c->stypes == c->rtypes && c->scounts == c->rcounts &&
 		       c->scount == c->rcount && (c->scounts || c->scount) && refuses_aliases();
 	for (uint32_t r = 0; c->rcounts && r < size; r++)
-		any |= oci_mpi_number(c->rcounts, c->long_counts, r);
+		any |= oci_mpi_number(c->rcounts, c->long_rcounts, r);
 	return any && refuses_aliases();
 }
 
@@ -159,12 +159,10 @@ bool oci_pmpi_sane(const struct oci_mpi_call *c, struct oci_pmpi_comm *state)
 	if (oci_is_neighbor(c->collective))
 		return neighbors_sane(c, &state->mpi);
 	if (oci_mpi_sends(c, state->mpi.rank) && c->sbuf != MPI_IN_PLACE &&
-	    !side_sane(c->sbuf, c->scount, c->scounts, c->long_counts, c->stype, c->stypes,
-		       oci_counts_sent(c->collective), state->mpi.size))
+	    !side_sane(&c->send, oci_counts_sent(c->collective), state->mpi.size))
 		return false;
 	if (oci_mpi_receives(c, state->mpi.rank) && c->rbuf != MPI_IN_PLACE &&
-	    !side_sane(c->rbuf, c->rcount, c->rcounts, c->long_counts, c->rtype, c->rtypes,
-		       oci_counts_received(c->collective), state->mpi.size))
+	    !side_sane(&c->recv, oci_counts_received(c->collective), state->mpi.size))
 		return false;
 	return !aliased(c, state->mpi.rank, state->mpi.size);
 }

@@ -6,7 +6,7 @@
  */
 #include "common/levels/levels.h"
 
-static MPI_Count sum_of(const struct blocks *b, const struct plan *p, const struct node *node)
+static MPI_Count sum_of(const struct oci_mpi_side *b, const struct plan *p, const struct node *node)
 {
 	MPI_Count sum = 0;
 
@@ -18,7 +18,7 @@ static MPI_Count sum_of(const struct blocks *b, const struct plan *p, const stru
 }
 
 /* Counts and places of all nodes in units of `size` bytes, one behind the other. */
-static void arrays_of_nodes(struct plan *p, const struct blocks *b, size_t size)
+static void arrays_of_nodes(struct plan *p, const struct oci_mpi_side *b, size_t size)
 {
 	const struct oci_mpi_levels *l = p->l;
 	struct oci_mpi_lane *lane = p->lane;
@@ -36,15 +36,11 @@ static void arrays_of_nodes(struct plan *p, const struct blocks *b, size_t size)
 /* ---- Allgather --------------------------------------------------------------------------------
  */
 
-struct blocks oci_levels_own(const struct plan *p, const struct blocks *all)
+struct oci_mpi_side oci_levels_own(const struct plan *p, const struct oci_mpi_side *all)
 {
-	const struct oci_mpi_call *c = p->call;
-
-	if (c->sbuf != MPI_IN_PLACE)
-		return (struct blocks){ .buffer = (void *)(uintptr_t)c->sbuf,
-					.count = c->scount,
-					.type = c->stype };
-	return (struct blocks){
+	if (p->call->sbuf != MPI_IN_PLACE)
+		return p->call->send;
+	return (struct oci_mpi_side){
 		.buffer =
 			oci_levels_at(all->buffer, oci_levels_displ(all, p->comm->rank), all->type),
 		.count = oci_levels_count(all, p->comm->rank),
@@ -53,7 +49,7 @@ struct blocks oci_levels_own(const struct plan *p, const struct blocks *all)
 }
 
 /* Each block from the copy to its place. */
-static int place_blocks(const struct plan *p, const struct blocks *all, const char *copy)
+static int place_blocks(const struct plan *p, const struct oci_mpi_side *all, const char *copy)
 {
 	struct oci_port_type shape;
 	int error = MPI_SUCCESS;
@@ -77,7 +73,7 @@ static int place_blocks(const struct plan *p, const struct blocks *all, const ch
  * else in a copy. Between leaders all is of one type, as both MPIs take other algorithms, or cut
  * blocks otherwise, on ranks with other types.
  */
-static void *bytes_of_leader(struct plan *p, const struct blocks *all)
+static void *bytes_of_leader(struct plan *p, const struct oci_mpi_side *all)
 {
 	struct oci_port_type shape;
 	struct run run;
@@ -91,9 +87,9 @@ static void *bytes_of_leader(struct plan *p, const struct blocks *all)
 }
 
 /* This node's blocks to its leader, among the others. */
-static void give_block(struct plan *p, const struct blocks *all)
+static void give_block(struct plan *p, const struct oci_mpi_side *all)
 {
-	const struct blocks own = oci_levels_own(p, all);
+	const struct oci_mpi_side own = oci_levels_own(p, all);
 	bool there = p->call->sbuf == MPI_IN_PLACE && p->leader && !p->copied;
 	struct oci_mpi_lane *lane = p->lane;
 	struct oci_port_type shape;
@@ -119,7 +115,7 @@ static void give_block(struct plan *p, const struct blocks *all)
 /* p->message: a leader's bytes. p->get: what the node gets of them. */
 static void allgather_give(struct plan *p)
 {
-	const struct blocks all = oci_levels_received(p->call);
+	const struct oci_mpi_side all = p->call->recv;
 
 	if (p->leader) {
 		p->message = bytes_of_leader(p, &all);
@@ -143,7 +139,7 @@ static bool nodes_are_alike(const struct oci_mpi_lane *lane, uint32_t nodes)
  * it takes twice as long as its MPI_Allgather. */
 static void allgather_between(struct plan *p)
 {
-	const struct blocks all = oci_levels_received(p->call);
+	const struct oci_mpi_side all = p->call->recv;
 	struct oci_mpi_lane *lane = p->lane;
 	struct oci_port_type shape;
 	bool alike;
@@ -165,7 +161,7 @@ static void allgather_get(struct plan *p)
 
 static void allgather_close(struct plan *p)
 {
-	const struct blocks all = oci_levels_received(p->call);
+	const struct oci_mpi_side all = p->call->recv;
 
 	if (p->copied && p->status == MPI_SUCCESS)
 		p->status = place_blocks(p, &all, p->message);
@@ -249,13 +245,12 @@ static char *parcels_of(const struct plan *p)
 static void alltoall_give(struct plan *p)
 {
 	const struct oci_mpi_call *c = p->call;
-	const struct blocks to = oci_levels_received(c),
-			    from = c->sbuf == MPI_IN_PLACE ? to : oci_levels_sent(c);
+	const struct oci_mpi_side *to = &c->recv, *from = c->sbuf == MPI_IN_PLACE ? to : &c->send;
 	uint32_t size = p->comm->size;
 
-	p->status = oci_levels_run_open(p, &from, 0, size, &p->give);
+	p->status = oci_levels_run_open(p, from, 0, size, &p->give);
 	if (p->status == MPI_SUCCESS)
-		p->status = oci_levels_run_open(p, &to, 0, size, &p->get);
+		p->status = oci_levels_run_open(p, to, 0, size, &p->get);
 	oci_levels_on_node(p,
 			   PART(GATHER, gather, .sbuf = p->give.buffer, .scount = p->give.count,
 				.stype = p->give.type, .rbuf = rows_of(p),
@@ -320,12 +315,9 @@ static void to_order(const struct plan *p, const char *sum, char *to, size_t ext
 /* Each begins behind the one before: displacements of the counts. */
 void oci_levels_cut_parts(struct plan *p)
 {
-	const struct oci_mpi_call *c = p->call;
 	MPI_Aint end = 0;
 
-	p->parts = (struct blocks){ .counts = c->rcounts,
-				    .long_counts = c->long_counts,
-				    .count = c->rcount };
+	p->parts = p->call->recv;
 	if (!p->parts.counts)
 		return;
 	for (uint32_t r = 0; r < p->comm->size; r++) {

@@ -102,20 +102,10 @@ struct step {
 	bool beside;
 };
 
-/* ---- order.c: buffers of blocks ---------------------------------------------------------------
- *
- * A buffer with a block for each rank, as one of its owner's arguments: counts and displacements,
- * or `count` elements each, one behind the other.
+/* ---- order.c: buffers with a block for each rank ----------------------------------------------
  */
-struct blocks {
-	void *buffer;
-	const void *counts, *displs; /* NULL: each has `count` */
-	bool long_counts, long_displs;
-	MPI_Count count;
-	MPI_Datatype type;
-};
 
-/* Those of some ranks, in the order of the nodes, as elements of a type. */
+/* The blocks of some ranks, in the order of the nodes, as elements of a type. */
 struct run {
 	void *buffer;
 	MPI_Count count;
@@ -150,7 +140,7 @@ struct plan {
 	bool copied, together_here; /* the message or the blocks; this node's blocks go as one */
 	MPI_Aint own_bytes;	    /* of this rank's block */
 	size_t sum;		    /* of the blocks of this rank's node */
-	struct blocks parts;	    /* of a Reduce_scatter */
+	struct oci_mpi_side parts;  /* of a Reduce_scatter */
 	struct run give, get;
 };
 
@@ -175,11 +165,13 @@ struct oci_mpi_lane {
 	struct oci_mpi_request part; /* of the plan, on the node */
 };
 
-#define PART_OF(id, of, ...)                                          \
-	(&(struct oci_mpi_call){ .collective = (id),                  \
-				 .function = (of),                    \
-				 .long_counts = OCI_PORT_LONG_COUNTS, \
-				 .long_displs = OCI_PORT_LONG_COUNTS, \
+#define PART_OF(id, of, ...)                                           \
+	(&(struct oci_mpi_call){ .collective = (id),                   \
+				 .function = (of),                     \
+				 .long_scounts = OCI_PORT_LONG_COUNTS, \
+				 .long_sdispls = OCI_PORT_LONG_COUNTS, \
+				 .long_rcounts = OCI_PORT_LONG_COUNTS, \
+				 .long_rdispls = OCI_PORT_LONG_COUNTS, \
 				 __VA_ARGS__ })
 #define PART(ID, name, ...) PART_OF(OC_##ID, OCI_FUNCTION_##name, __VA_ARGS__)
 /* With counts and displacements; where all blocks are `alike` the same without them, by one count.
@@ -245,26 +237,25 @@ static inline void *oci_levels_at(const void *buffer, MPI_Count elements, MPI_Da
 /* ---- order.c ----------------------------------------------------------------------------------
  */
 
-struct blocks oci_levels_sent(const struct oci_mpi_call *call);
-struct blocks oci_levels_received(const struct oci_mpi_call *call);
-MPI_Count oci_levels_count(const struct blocks *b, uint32_t rank);
-MPI_Count oci_levels_displ(const struct blocks *b, uint32_t rank);
+MPI_Count oci_levels_count(const struct oci_mpi_side *b, uint32_t rank);
+MPI_Count oci_levels_displ(const struct oci_mpi_side *b, uint32_t rank);
 /* Fill the lane's arrays, of the blocks of these ranks or of a node's, and return the sum of the
  * counts. An element counts `unit`, and the blocks follow each other; 0: it counts one, and they
  * are where they lie in the buffer. (A call of no bytes, whose type has none, does not come here.)
  */
-MPI_Count oci_levels_arrays(const struct plan *p, const struct blocks *b, const uint32_t *ranks,
-			    uint32_t n, size_t unit);
-MPI_Count oci_levels_node_arrays(const struct plan *p, const struct blocks *b,
+MPI_Count oci_levels_arrays(const struct plan *p, const struct oci_mpi_side *b,
+			    const uint32_t *ranks, uint32_t n, size_t unit);
+MPI_Count oci_levels_node_arrays(const struct plan *p, const struct oci_mpi_side *b,
 				 const struct node *node, size_t unit);
 /* The bytes of those at `from` to `to` in the order of the nodes; SIZE_MAX: beyond that. */
-size_t oci_levels_sum(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to);
+size_t oci_levels_sum(const struct plan *p, const struct oci_mpi_side *b, uint32_t from,
+		      uint32_t to);
 /* Do they follow each other? */
-bool oci_levels_lie_together(const struct plan *p, const struct blocks *b, uint32_t from,
+bool oci_levels_lie_together(const struct plan *p, const struct oci_mpi_side *b, uint32_t from,
 			     uint32_t to);
 /* An MPI error code. */
-int oci_levels_run_open(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to,
-			struct run *run);
+int oci_levels_run_open(const struct plan *p, const struct oci_mpi_side *b, uint32_t from,
+			uint32_t to, struct run *run);
 void oci_levels_run_close(struct run *run);
 
 /* ---- run.c ------------------------------------------------------------------------------------
@@ -296,7 +287,7 @@ const struct step *oci_levels_shares(const struct plan *p);
 /* The memory of each rank that it needs. */
 size_t oci_levels_shares_need(const struct plan *p);
 /* This rank's block of an Allgather, also where it lies among the others already. */
-struct blocks oci_levels_own(const struct plan *p, const struct blocks *all);
+struct oci_mpi_side oci_levels_own(const struct plan *p, const struct oci_mpi_side *all);
 /* Up to how many bytes, in the mean, a node's blocks of a Gather or Scatter travel as one message.
  */
 size_t oci_levels_together(const struct plan *p);

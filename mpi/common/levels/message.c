@@ -272,11 +272,8 @@ static void scan_alone(struct plan *p)
 
 static void scan_on_node(struct plan *p)
 {
-	struct oci_mpi_call part = *p->call;
-
-	part.long_counts = part.long_displs = OCI_PORT_LONG_COUNTS;
 	if (p->lane->node)
-		oci_levels_on_node(p, &part);
+		oci_levels_on_node(p, p->call);
 	else
 		scan_alone(p);
 }

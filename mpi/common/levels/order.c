@@ -6,45 +6,19 @@
  */
 #include "common/levels/levels.h"
 
-struct blocks oci_levels_sent(const struct oci_mpi_call *c)
-{
-	return (struct blocks){
-		.buffer = (void *)(uintptr_t)c->sbuf,
-		.counts = c->scounts,
-		.displs = c->sdispls,
-		.long_counts = c->long_counts,
-		.long_displs = c->long_displs,
-		.count = c->scount,
-		.type = c->stype,
-	};
-}
-
-struct blocks oci_levels_received(const struct oci_mpi_call *c)
-{
-	return (struct blocks){
-		.buffer = c->rbuf,
-		.counts = c->rcounts,
-		.displs = c->rdispls,
-		.long_counts = c->long_counts,
-		.long_displs = c->long_displs,
-		.count = c->rcount,
-		.type = c->rtype,
-	};
-}
-
-MPI_Count oci_levels_count(const struct blocks *b, uint32_t rank)
+MPI_Count oci_levels_count(const struct oci_mpi_side *b, uint32_t rank)
 {
 	return b->counts ? oci_mpi_number(b->counts, b->long_counts, rank) : b->count;
 }
 
-MPI_Count oci_levels_displ(const struct blocks *b, uint32_t rank)
+MPI_Count oci_levels_displ(const struct oci_mpi_side *b, uint32_t rank)
 {
 	return b->displs ? oci_mpi_number(b->displs, b->long_displs, rank) :
 			   (MPI_Count)rank * b->count;
 }
 
-MPI_Count oci_levels_arrays(const struct plan *p, const struct blocks *b, const uint32_t *ranks,
-			    uint32_t n, size_t unit)
+MPI_Count oci_levels_arrays(const struct plan *p, const struct oci_mpi_side *b,
+			    const uint32_t *ranks, uint32_t n, size_t unit)
 {
 	MPI_Count end = 0;
 
@@ -59,13 +33,14 @@ MPI_Count oci_levels_arrays(const struct plan *p, const struct blocks *b, const 
 	return end;
 }
 
-MPI_Count oci_levels_node_arrays(const struct plan *p, const struct blocks *b,
+MPI_Count oci_levels_node_arrays(const struct plan *p, const struct oci_mpi_side *b,
 				 const struct node *node, size_t unit)
 {
 	return oci_levels_arrays(p, b, p->l->order + node->start, node->ranks, unit);
 }
 
-size_t oci_levels_sum(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to)
+size_t oci_levels_sum(const struct plan *p, const struct oci_mpi_side *b, uint32_t from,
+		      uint32_t to)
 {
 	struct oci_port_type shape;
 	size_t sum = 0, own;
@@ -79,7 +54,7 @@ size_t oci_levels_sum(const struct plan *p, const struct blocks *b, uint32_t fro
 	return sum;
 }
 
-bool oci_levels_lie_together(const struct plan *p, const struct blocks *b, uint32_t from,
+bool oci_levels_lie_together(const struct plan *p, const struct oci_mpi_side *b, uint32_t from,
 			     uint32_t to)
 {
 	const uint32_t *order = p->l->order;
@@ -103,7 +78,7 @@ bool oci_levels_lie_together(const struct plan *p, const struct blocks *b, uint3
 }
 
 /* The lengths are of int, as nothing of 2 GiB or more comes here but what lies together. */
-static int make_type(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to,
+static int make_type(const struct plan *p, const struct oci_mpi_side *b, uint32_t from, uint32_t to,
 		     MPI_Datatype *type)
 {
 	const struct oci_mpi_lane *lane = p->lane;
@@ -131,8 +106,8 @@ static int make_type(const struct plan *p, const struct blocks *b, uint32_t from
 	return error;
 }
 
-int oci_levels_run_open(const struct plan *p, const struct blocks *b, uint32_t from, uint32_t to,
-			struct run *run)
+int oci_levels_run_open(const struct plan *p, const struct oci_mpi_side *b, uint32_t from,
+			uint32_t to, struct run *run)
 {
 	int error;
 

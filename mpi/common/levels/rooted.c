@@ -30,21 +30,15 @@ static bool gathers(const struct plan *p)
 }
 
 /* This rank's own. */
-static struct blocks own_block(const struct plan *p)
+static struct oci_mpi_side own_block(const struct plan *p)
 {
-	const struct oci_mpi_call *c = p->call;
-
-	if (gathers(p))
-		return (struct blocks){ .buffer = (void *)(uintptr_t)c->sbuf,
-					.count = c->scount,
-					.type = c->stype };
-	return (struct blocks){ .buffer = c->rbuf, .count = c->rcount, .type = c->rtype };
+	return gathers(p) ? p->call->send : p->call->recv;
 }
 
 /* Bytes of the blocks of this rank's node, in their order, as places. */
 static void ask_sizes(struct plan *p)
 {
-	const struct blocks own = own_block(p);
+	const struct oci_mpi_side own = own_block(p);
 	uint32_t ranks = oci_levels_node(p)->ranks;
 	MPI_Aint *places = p->lane->places;
 	struct oci_port_type shape;
@@ -67,7 +61,7 @@ static bool are_alike(const struct plan *p)
 }
 
 /* Where the blocks of this node begin; those in the scratch are of no other. */
-static void *first_of(const struct plan *p, const struct blocks *b)
+static void *first_of(const struct plan *p, const struct oci_mpi_side *b)
 {
 	bool all = p->l->mine == p->root_node;
 
@@ -83,7 +77,7 @@ static void *first_of(const struct plan *p, const struct blocks *b)
  * The root's messages with the other nodes: one for those that travel together, else one for each
  * block.
  */
-static void begin_with_nodes(struct plan *p, const struct blocks *b)
+static void begin_with_nodes(struct plan *p, const struct oci_mpi_side *b)
 {
 	struct oci_mpi_levels *l = p->l;
 
@@ -112,9 +106,9 @@ static void begin_with_nodes(struct plan *p, const struct blocks *b)
 }
 
 /* The block of a root that is alone on its node. */
-static void move_own_block(struct plan *p, const struct blocks *all)
+static void move_own_block(struct plan *p, const struct oci_mpi_side *all)
 {
-	const struct blocks own = own_block(p);
+	const struct oci_mpi_side own = own_block(p);
 	uint32_t root = p->comm->rank;
 	void *block = oci_levels_at(all->buffer, oci_levels_displ(all, root), all->type);
 
@@ -130,7 +124,7 @@ static void move_own_block(struct plan *p, const struct blocks *all)
 }
 
 /* Of this node: between the members' own blocks and all of them, at the root or the leader. */
-static void on_node(struct plan *p, const struct blocks *all)
+static void on_node(struct plan *p, const struct oci_mpi_side *all)
 {
 	const struct oci_mpi_call *c = p->call;
 	const struct oci_mpi_lane *lane = p->lane;
@@ -160,22 +154,22 @@ static bool is_roots_node(const struct plan *p)
 	return p->l->mine == p->root_node;
 }
 
-static struct blocks all_blocks(const struct plan *p)
+static struct oci_mpi_side all_blocks(const struct plan *p)
 {
-	return gathers(p) ? oci_levels_received(p->call) : oci_levels_sent(p->call);
+	return gathers(p) ? p->call->recv : p->call->send;
 }
 
 /* Of a node without the root, at its leader. */
-static struct blocks blocks_between(const struct plan *p)
+static struct oci_mpi_side blocks_between(const struct plan *p)
 {
-	return (struct blocks){ .buffer = p->lane->of_leaders.bytes,
-				.count = (MPI_Count)p->bytes,
-				.type = MPI_BYTE };
+	return (struct oci_mpi_side){ .buffer = p->lane->of_leaders.bytes,
+				      .count = (MPI_Count)p->bytes,
+				      .type = MPI_BYTE };
 }
 
 static void rooted_open(struct plan *p)
 {
-	const struct blocks all = all_blocks(p);
+	const struct oci_mpi_side all = all_blocks(p);
 
 	if (!is_roots_node(p)) {
 		ask_sizes(p);
@@ -202,7 +196,7 @@ static void decide(struct plan *p)
 /* While the root's messages are under way. */
 static void rooted_give(struct plan *p)
 {
-	const struct blocks all = all_blocks(p), between = blocks_between(p);
+	const struct oci_mpi_side all = all_blocks(p), between = blocks_between(p);
 
 	if (is_roots_node(p)) {
 		on_node(p, &all);
@@ -217,7 +211,7 @@ static void rooted_give(struct plan *p)
 
 static void rooted_between(struct plan *p)
 {
-	const struct blocks own = own_block(p);
+	const struct oci_mpi_side own = own_block(p);
 	uint32_t root = (uint32_t)p->call->root;
 
 	if (is_roots_node(p) || !p->sum)
@@ -231,7 +225,7 @@ static void rooted_between(struct plan *p)
 
 static void rooted_get(struct plan *p)
 {
-	const struct blocks between = blocks_between(p);
+	const struct oci_mpi_side between = blocks_between(p);
 
 	if (p->together_here && !gathers(p))
 		on_node(p, &between);

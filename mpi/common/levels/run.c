@@ -52,7 +52,7 @@ static size_t bytes_of(const struct oci_mpi_comm *self, const struct oci_mpi_cal
 	if (oci_has_counts(c->collective))
 		for (uint32_t r = count = 0; r < self->size; r++)
 			if (__builtin_add_overflow(
-				    count, (size_t)oci_mpi_number(c->rcounts, c->long_counts, r),
+				    count, (size_t)oci_mpi_number(c->rcounts, c->long_rcounts, r),
 				    &count))
 				return SIZE_MAX;
 	oci_port_type_get(sent || reduces ? c->stype : c->rtype, &shape);

@@ -183,7 +183,7 @@ static const struct step allreduce[] = {
  */
 
 /* How much this rank has of the node at hand. */
-static size_t own_of_node(const struct plan *p, const struct blocks *b)
+static size_t own_of_node(const struct plan *p, const struct oci_mpi_side *b)
 {
 	return (size_t)oci_levels_count(b, p->l->peers[p->first]);
 }
@@ -196,7 +196,7 @@ static void next_node(struct plan *p, size_t length)
 }
 
 /* The most that a rank and its peers have together, in elements. */
-static size_t most_of_peers(const struct plan *p, const struct blocks *b)
+static size_t most_of_peers(const struct plan *p, const struct oci_mpi_side *b)
 {
 	const struct oci_mpi_levels *l = p->l;
 	size_t most = 0;
@@ -216,7 +216,7 @@ static size_t most_of_peers(const struct plan *p, const struct blocks *b)
 
 static void allgather_between(struct plan *p)
 {
-	const struct blocks all = oci_levels_received(p->call), own = oci_levels_own(p, &all);
+	const struct oci_mpi_side all = p->call->recv, own = oci_levels_own(p, &all);
 	struct oci_port_type shape;
 	MPI_Count bytes;
 
@@ -233,7 +233,7 @@ static void allgather_between(struct plan *p)
 
 static void allgather_get(struct plan *p)
 {
-	const struct blocks all = oci_levels_received(p->call);
+	const struct oci_mpi_side all = p->call->recv;
 	const char *own = (const char *)p->message + p->length;
 	bool alike = p->alike && p->l->in_order;
 	void *buffer = all.buffer;
@@ -340,7 +340,7 @@ enum { LARGEST_ELEMENT = 64 };
 
 size_t oci_levels_shares_need(const struct plan *p)
 {
-	struct blocks all = oci_levels_received(p->call);
+	struct oci_mpi_side all = p->call->recv;
 	struct oci_port_type shape;
 
 	switch (p->call->collective) {
