@@ -3,22 +3,23 @@
 #include "lab/experiment/json_text.h"
 #include "lab/experiment/table.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-static void size_text(json_int_t bytes, char *text, size_t room)
+/* A number of an entry; those whose name says that they are bytes, or address space, as a size. */
+static void number_text(const json_t *entry, const char *name, char *text, size_t room)
 {
-	static const char *const unit[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
-	double value = (double)bytes;
-	int i = -1;
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	json_int_t number = json_number_at(entry, name);
+	double value = (double)number;
+	int i = 0;
 
-	while (value >= 1024.0 && i < 4) {
+	for (; value >= 1024.0 && i < 5; i++)
 		value /= 1024.0;
-		i++;
-	}
-	if (i < 0)
-		snprintf(text, room, "%lld B", (long long)bytes);
+	if (!strstr(name, "bytes") && strcmp(name, "address_space") != 0)
+		snprintf(text, room, "%lld", (long long)number);
 	else
-		snprintf(text, room, "%.1f %s", value, unit[i]);
+		snprintf(text, room, "%.*f %s", i ? 1 : 0, value, unit[i]);
 }
 
 /* "through the Open MPI component", or each with its number of ranks where there are several. */
@@ -71,11 +72,7 @@ static void print_rows(const json_t *rows, const char *head, FILE *stream)
 			char number[32];
 
 			align[column] = text ? 'l' : 'r';
-			if (!strcmp(key, "bytes"))
-				size_text(json_number_at(row, key), number, sizeof(number));
-			else
-				snprintf(number, sizeof(number), "%lld",
-					 (long long)json_number_at(row, key));
+			number_text(row, key, number, sizeof(number));
 			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
 						 column++ ? "\t" : "", text ? text : number);
 		}
@@ -89,21 +86,17 @@ static void print_rows(const json_t *rows, const char *head, FILE *stream)
 	table_print(&table, stream, 2);
 }
 
-/* What their heaps hold. */
-static void print_heaps(const json_t *heap, FILE *stream)
+/* A sentence, in which names in braces stand for the part's numbers. */
+static void print_numbers(const json_t *part, const char *sentence, FILE *stream)
 {
-	char now[32], most[32], back[32], large[32];
+	char copy[512], number[32], *rest = copy, *text;
 
-	if (!json_number_at(heap, "heaps"))
-		return;
-	size_text(json_number_at(heap, "bytes_in_use"), now, sizeof(now));
-	size_text(json_number_at(heap, "most_bytes_in_use"), most, sizeof(most));
-	size_text(json_number_at(heap, "bytes_given_back"), back, sizeof(back));
-	size_text(json_number_at(heap, "bytes_in_large_pages"), large, sizeof(large));
-	fprintf(stream,
-		"onecopy: shared heaps: %lld with %s in use at the end, %s at most, %s given back, "
-		"%s allocated in large pages\n",
-		(long long)json_number_at(heap, "heaps"), now, most, back, large);
+	snprintf(copy, sizeof(copy), "%s", sentence);
+	for (bool is_name = false; (text = strsep(&rest, "{}")); is_name = !is_name) {
+		if (is_name)
+			number_text(part, text, number, sizeof(number));
+		fputs(is_name ? number : text, stream);
+	}
 }
 
 /* What did not go by mapped memory, though there was a shared heap. */
@@ -117,58 +110,45 @@ static void print_by_kernel(const json_t *part, const char *what, FILE *stream)
 	print_rows(rows, "copies\tbytes\treason", stream);
 }
 
-/* How much of it went by mapped memory. */
-static void print_mapped(const json_t *mapped, FILE *stream)
+/* Shared heaps, the kernel module, and the MPI's large messages. */
+static void print_parts(const json_t *stats, FILE *stream)
 {
-	char space[32], bytes[32];
+	const json_t *heap = json_object_get(stats, "heap"), *kmod = json_object_get(stats, "kmod");
+	const json_t *mapped = json_object_get(stats, "mapped");
+	const json_t *messages = json_object_get(stats, "messages");
 
-	if (!json_number_at(mapped, "peers"))
-		return;
-	size_text(json_number_at(mapped, "address_space"), space, sizeof(space));
-	size_text(json_number_at(mapped, "bytes"), bytes, sizeof(bytes));
-	fprintf(stream,
-		"onecopy: shared heaps: %lld mapped (%s of address space at the end), %s "
-		"read or written there\n",
-		(long long)json_number_at(mapped, "peers"), space, bytes);
-}
-
-/* Regions of the kernel module. */
-static void print_kmod(const json_t *kmod, FILE *stream)
-{
-	char bytes[32];
-
-	if (!json_number_at(kmod, "bytes") && !json_number_at(kmod, "missed_copies"))
-		return;
-	size_text(json_number_at(kmod, "bytes"), bytes, sizeof(bytes));
-	fprintf(stream,
-		"onecopy: kernel module: %s copied, %lld copies found no region; %lld regions made, "
-		"used again %lld times, %lld refused, %lld gone with their memory, %lld replaced\n",
-		bytes, (long long)json_number_at(kmod, "missed_copies"),
-		(long long)json_number_at(kmod, "regions"),
-		(long long)json_number_at(kmod, "reused"),
-		(long long)json_number_at(kmod, "refused"), (long long)json_number_at(kmod, "gone"),
-		(long long)json_number_at(kmod, "replaced"));
-}
-
-/* Large messages, which the MPI copies. */
-static void print_messages(const json_t *messages, FILE *stream)
-{
-	char bytes[32], pushed[32];
-
-	if (json_number_at(messages, "shared_copies")) {
-		size_text(json_number_at(messages, "shared_bytes"), bytes, sizeof(bytes));
-		size_text(json_number_at(messages, "pushed_bytes"), pushed, sizeof(pushed));
-		fprintf(stream,
-			"onecopy: messages of the MPI: %lld of %s copied by both ends, %s of these "
-			"by the senders\n",
-			(long long)json_number_at(messages, "shared_copies"), bytes, pushed);
-	}
-	if (json_number_at(messages, "copies")) {
-		size_text(json_number_at(messages, "bytes"), bytes, sizeof(bytes));
-		fprintf(stream,
-			"onecopy: messages of the MPI: %lld copies of %s by mapped memory\n",
-			(long long)json_number_at(messages, "copies"), bytes);
-	}
+	if (json_number_at(heap, "heaps"))
+		print_numbers(
+			heap,
+			"onecopy: shared heaps: {heaps} with {bytes_in_use} in use at the end, "
+			"{most_bytes_in_use} at most, {bytes_given_back} given back, "
+			"{bytes_in_large_pages} allocated in large pages\n",
+			stream);
+	if (json_number_at(mapped, "peers"))
+		print_numbers(
+			mapped,
+			"onecopy: shared heaps: {peers} mapped ({address_space} of address space "
+			"at the end), {bytes} read or written there\n",
+			stream);
+	print_by_kernel(mapped, "copied", stream);
+	if (json_number_at(kmod, "bytes") || json_number_at(kmod, "missed_copies"))
+		print_numbers(
+			kmod,
+			"onecopy: kernel module: {bytes} copied, {missed_copies} copies found no "
+			"region; {regions} regions made, used again {reused} times, {refused} refused, "
+			"{gone} gone with their memory, {replaced} replaced\n",
+			stream);
+	if (json_number_at(messages, "shared_copies"))
+		print_numbers(
+			messages,
+			"onecopy: messages of the MPI: {shared_copies} of {shared_bytes} copied by both "
+			"ends, {pushed_bytes} of these by the senders\n",
+			stream);
+	if (json_number_at(messages, "copies"))
+		print_numbers(
+			messages,
+			"onecopy: messages of the MPI: {copies} copies of {bytes} by mapped memory\n",
+			stream);
 	print_by_kernel(messages, "messages of the MPI copied", stream);
 }
 
@@ -177,7 +157,6 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 	const json_t *served = json_object_get(stats, "collectives");
 	const json_t *handed = json_object_get(stats, "handed_back");
 	const json_t *levels = json_object_get(stats, "two_levels");
-	const json_t *mapped = json_object_get(stats, "mapped");
 	long long ranks = json_number_at(stats, "ranks"), job = json_number_at(stats, "job_ranks");
 
 	if (!ranks) {
@@ -210,11 +189,7 @@ void counters_print(const json_t *stats, FILE *stream, const char *why_none)
 				"between nodes\n");
 		print_rows(levels, "collective\tcalls\tbytes", stream);
 	}
-	print_heaps(json_object_get(stats, "heap"), stream);
-	print_mapped(mapped, stream);
-	print_by_kernel(mapped, "copied", stream);
-	print_kmod(json_object_get(stats, "kmod"), stream);
-	print_messages(json_object_get(stats, "messages"), stream);
+	print_parts(stats, stream);
 	if (json_array_size(handed)) {
 		fprintf(stream, "onecopy: handed back to the MPI\n");
 		print_rows(handed, "collective\tcalls\treason", stream);
