@@ -5,14 +5,18 @@
 
 #include "lab/topo/machine.h"
 
-#define OCI_TUNE_ORDER_MOST 8192
+struct oci_tune_cpu {
+	unsigned int number;
+	struct oci_topo_place place;
+	uint32_t thread; /* of its core, 0 the first; oci_tune_order() finds it out */
+};
 
 /*
  * As the model places ranks: a thread of each core, package by package, then the cores' second
- * threads likewise. places[i] is that of cpus[i], in the order of their numbers, which may go round
- * the packages; both are put in order. Returns the cores of the first package, 0 where places are
- * not known: more ranks than these reach into another one.
+ * threads likewise. `cpus`, one at least, are in the order of their numbers, which may go round the
+ * packages. Returns the cores of the first package, 0 where places are not known: more ranks than
+ * these reach into another one.
  */
-uint32_t oci_tune_order(struct oci_topo_place *places, unsigned int *cpus, uint32_t count);
+uint32_t oci_tune_order(struct oci_tune_cpu *cpus, uint32_t count);
 
 #endif

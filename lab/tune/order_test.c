@@ -8,8 +8,7 @@
 
 #define MOST 512
 
-static struct oci_topo_place places[MOST];
-static unsigned int cpus[MOST];
+static struct oci_tune_cpu cpus[MOST];
 
 /* All CPUs of a machine, by number. */
 static uint32_t load(const char *name)
@@ -26,8 +25,8 @@ static uint32_t load(const char *name)
 		uint64_t mask[MOST / 64] = { 0 };
 
 		mask[i / 64] = (uint64_t)1 << i % 64;
-		oci_topo_place(topo, mask, MOST / 64, &places[i]);
-		cpus[i] = i;
+		oci_topo_place(topo, mask, MOST / 64, &cpus[i].place);
+		cpus[i].number = i;
 	}
 	oci_topo_destroy(topo);
 	return summary.cpus;
@@ -37,13 +36,13 @@ static uint32_t load(const char *name)
 static void check(uint32_t count, uint32_t cores, uint32_t packages)
 {
 	for (uint32_t i = 0; i < cores * packages; i++) {
-		assert_int_equal(places[i].package, places[i / cores * cores].package);
+		assert_int_equal(cpus[i].place.package, cpus[i / cores * cores].place.package);
 		for (uint32_t j = 0; j < i; j++)
-			assert_true(places[j].core != places[i].core);
+			assert_true(cpus[j].place.core != cpus[i].place.core);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t j = 0; j < i; j++)
-			assert_true(cpus[j] != cpus[i]);
+			assert_true(cpus[j].number != cpus[i].number);
 }
 
 TEST(ranks_fill_a_package_before_they_enter_the_next)
@@ -59,7 +58,7 @@ TEST(ranks_fill_a_package_before_they_enter_the_next)
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
 		uint32_t count = load(machines[i].name);
 
-		assert_int_equal(oci_tune_order(places, cpus, count), machines[i].cores);
+		assert_int_equal(oci_tune_order(cpus, count), machines[i].cores);
 		check(count, machines[i].cores, machines[i].packages);
 	}
 }
@@ -71,26 +70,26 @@ TEST(numbers_that_go_round_the_packages_are_put_in_order)
 	static struct oci_topo_place in_order[MOST];
 
 	for (uint32_t i = 0; i < count; i++)
-		in_order[i] = places[i];
+		in_order[i] = cpus[i].place;
 	for (uint32_t i = 0; i < count; i++)
-		places[i] = in_order[i % 2 * n + i / 2];
-	assert_int_equal(oci_tune_order(places, cpus, count), 14);
+		cpus[i].place = in_order[i % 2 * n + i / 2];
+	assert_int_equal(oci_tune_order(cpus, count), 14);
 	for (uint32_t i = 0; i < n; i++) {
-		assert_int_equal(cpus[i], 2 * i);
-		assert_int_equal(cpus[n + i], 2 * i + 1);
+		assert_int_equal(cpus[i].number, 2 * i);
+		assert_int_equal(cpus[n + i].number, 2 * i + 1);
 	}
 	check(count, 14, 2);
 }
 
 TEST(places_that_nobody_knows_stay)
 {
-	for (uint32_t i = 0; i < 4; i++) {
-		places[i] = (struct oci_topo_place){ OCI_TOPO_NOWHERE, OCI_TOPO_NOWHERE,
-						     OCI_TOPO_NOWHERE, OCI_TOPO_NOWHERE,
-						     OCI_TOPO_NOWHERE, 0 };
-		cpus[i] = i;
-	}
-	assert_int_equal(oci_tune_order(places, cpus, 4), 0);
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(cpus[i], i);
+		cpus[i] = (struct oci_tune_cpu){
+			.number = i,
+			.place = { OCI_TOPO_NOWHERE, OCI_TOPO_NOWHERE, OCI_TOPO_NOWHERE,
+				   OCI_TOPO_NOWHERE, OCI_TOPO_NOWHERE, 0 },
+		};
+	assert_int_equal(oci_tune_order(cpus, 4), 0);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(cpus[i].number, i);
 }

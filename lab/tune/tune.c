@@ -171,22 +171,24 @@ static int find_pairs(struct oci_tuning *t)
 {
 	const struct oci_topo *topo = oci_topo_local();
 	uint32_t count = t->world.cpu_count;
-	struct oci_topo_place *places = topo ? calloc(count, sizeof(*places)) : NULL;
+	struct oci_tune_cpu *cpus = topo ? calloc(count, sizeof(*cpus)) : NULL;
 	uint64_t mask[OCI_TUNING_CPUS / 64];
 
 	if (!topo)
 		return 0;
-	if (!places)
+	if (!cpus)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		memset(mask, 0, sizeof(mask));
 		mask[t->cpus[i] / 64] = (uint64_t)1 << (t->cpus[i] % 64);
-		oci_topo_place(topo, mask, OCI_TUNING_CPUS / 64, &places[i]);
+		oci_topo_place(topo, mask, OCI_TUNING_CPUS / 64, &cpus[i].place);
+		cpus[i].number = t->cpus[i];
 	}
-	t->package_cores = oci_tune_order(places, t->cpus, count);
-	for (uint32_t i = 1; i < count; i++) {
-		enum oci_model_distance d = distance(&places[0], &places[i]);
+	t->package_cores = oci_tune_order(cpus, count);
+	for (uint32_t i = 0; i < count; i++) {
+		enum oci_model_distance d = distance(&cpus[0].place, &cpus[i].place);
 
+		t->cpus[i] = cpus[i].number;
 		if (i == 1)
 			t->near_pair = d != OCI_MODEL_MACHINE;
 		if (d == OCI_MODEL_DISTANCES || t->pair[d][0] != t->pair[d][1])
@@ -194,7 +196,7 @@ static int find_pairs(struct oci_tuning *t)
 		t->pair[d][0] = t->cpus[0];
 		t->pair[d][1] = t->cpus[i];
 	}
-	free(places);
+	free(cpus);
 	return 0;
 }
 
