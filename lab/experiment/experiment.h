@@ -178,6 +178,12 @@ int results_check_places(const char *json, const char *out, const char *option);
  */
 int results_write_folder(const struct results *results, const char *out, bool plots);
 
+/* A file in it, FOLDER/STEM.END, and its path, which has room for PATH_MAX; or says why not:
+ * NULL, 1.
+ */
+FILE *results_open(const char *folder, const char *stem, const char *end, char *path);
+int results_close(FILE *file, const char *path);
+
 /* ---- figure.c ---------------------------------------------------------------------------------
  */
 

@@ -2,7 +2,6 @@
 /* The page that gathers the tables, as text, and the plots of a run: index.html. */
 #include "lab/experiment/experiment.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,24 +50,15 @@ static int put_plot(const struct results *results, const struct picture *picture
 int results_write_page(const struct results *results, const char *out, bool plotted)
 {
 	char path[PATH_MAX];
-	bool failed;
-	FILE *page;
+	FILE *page = results_open(out, "index", "html", path);
 
-	snprintf(path, sizeof(path), "%s/index.html", out);
-	page = fopen(path, "w");
-	if (!page) {
-		say("%s cannot be written: %s", path, strerror(errno));
+	if (!page)
 		return 1;
-	}
 	fputs(head, page);
 	put_tables(results, page);
 	fputs("</pre>\n<h2 id=\"plots\">Plots</h2>\n", page);
 	if (plotted)
 		results_pictures(results, put_plot, page);
 	fputs("</body>\n</html>\n", page);
-	failed = ferror(page);
-	if (!fclose(page) && !failed)
-		return 0;
-	say("%s cannot be written: %s", path, strerror(errno));
-	return 1;
+	return results_close(page, path);
 }

@@ -102,27 +102,6 @@ static int run_gnuplot(const char *directory, const char *script)
 	return err ? 1 : 0;
 }
 
-static FILE *open_file(const char *directory, const char *stem, const char *end, char *path)
-{
-	FILE *file;
-
-	snprintf(path, PATH_MAX, "%s/%s.%s", directory, stem, end);
-	file = fopen(path, "w");
-	if (!file)
-		say("%s cannot be written: %s; there will be no plots", path, strerror(errno));
-	return file;
-}
-
-static int close_file(FILE *file, const char *path)
-{
-	bool failed = ferror(file);
-
-	if (!fclose(file) && !failed)
-		return 0;
-	say("%s cannot be written: %s", path, strerror(errno));
-	return 1;
-}
-
 /* As gnuplot reads it without looking into it: `ps` in double quotes it would run. */
 static void put_quoted(const char *text, FILE *out)
 {
@@ -176,7 +155,7 @@ static int write_data(const struct results *results, const struct figure *figure
 		      const char *directory)
 {
 	char path[PATH_MAX];
-	FILE *out = open_file(directory, figure->name, "dat", path);
+	FILE *out = results_open(directory, figure->name, "dat", path);
 
 	if (!out)
 		return 1;
@@ -201,7 +180,7 @@ static int write_data(const struct results *results, const struct figure *figure
 	for (unsigned int c = 0; c < results->comparison_count; c++)
 		if (figure->group && results->comparisons[c]->group == figure->group)
 			put_ratios(results->comparisons[c], figure, out);
-	return close_file(out, path);
+	return results_close(out, path);
 }
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
@@ -440,7 +419,7 @@ static void put_panels(const struct results *results, const struct comparison *f
 static int draw(const struct results *results, const struct picture *picture, void *context)
 {
 	char *directory = context, path[PATH_MAX], script[sizeof(picture->stem) + 4];
-	FILE *out = open_file(directory, picture->stem, "gp", path);
+	FILE *out = results_open(directory, picture->stem, "gp", path);
 
 	if (!out)
 		return 1;
@@ -448,7 +427,7 @@ static int draw(const struct results *results, const struct picture *picture, vo
 		put_picture(results, picture->figure, picture->second, picture->stem, out);
 	else
 		put_panels(results, picture->comparison, picture->second, picture->stem, out);
-	if (close_file(out, path))
+	if (results_close(out, path))
 		return 1;
 	snprintf(script, sizeof(script), "%s.gp", picture->stem);
 	return run_gnuplot(directory, script);

@@ -233,19 +233,36 @@ int results_check_places(const char *json, const char *out, const char *option)
 	return json && strcmp(json, "-") != 0 ? check_file(json, "--json FILE") : 0;
 }
 
-static int write_tables(const struct results *results, const char *out)
+FILE *results_open(const char *folder, const char *stem, const char *end, char *path)
 {
-	char path[PATH_MAX];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/table.txt", out);
+	snprintf(path, PATH_MAX, "%s/%s.%s", folder, stem, end);
 	file = fopen(path, "w");
-	if (file)
-		results_print(results, file);
-	if (file && !fclose(file))
+	if (!file)
+		say("%s cannot be written: %s", path, strerror(errno));
+	return file;
+}
+
+int results_close(FILE *file, const char *path)
+{
+	bool failed = ferror(file);
+
+	if (!fclose(file) && !failed)
 		return 0;
 	say("%s cannot be written: %s", path, strerror(errno));
 	return 1;
+}
+
+static int write_tables(const struct results *results, const char *out)
+{
+	char path[PATH_MAX];
+	FILE *file = results_open(out, "table", "txt", path);
+
+	if (!file)
+		return 1;
+	results_print(results, file);
+	return results_close(file, path);
 }
 
 int results_write_folder(const struct results *results, const char *out, bool plots)
