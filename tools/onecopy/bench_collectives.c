@@ -135,7 +135,8 @@ static bool may_lose(const struct place *place, const struct figure *figure, uns
 		comparison_may_lose(results, figure, x, stock, variants[CONFIG_HEAP].name, floor));
 }
 
-/* Those of a place that may still be lost, to a list for onecopy-collectives; returns how many. */
+/* Those of a place that may still be lost, to a list for onecopy-collectives, NULL: none is made;
+ * returns how many. */
 static unsigned int list_open(const struct place *place, FILE *out, const char *separator)
 {
 	unsigned int count = 0;
@@ -148,8 +149,9 @@ static unsigned int list_open(const struct place *place, FILE *out, const char *
 		for (unsigned int x = 0; x < figure->x_count; x++) {
 			if (!may_lose(place, figure, x))
 				continue;
-			fprintf(out, "%s%s/%s/%zu", count ? "," : separator,
-				bench_ways[place->way].name, figure->row, figure->x[x]);
+			if (out)
+				fprintf(out, "%s%s/%s/%zu", count ? "," : separator,
+					bench_ways[place->way].name, figure->row, figure->x[x]);
 			count++;
 		}
 	}
@@ -180,17 +182,11 @@ static void plan_round(struct job *job, unsigned int round)
 
 static bool is_open(void)
 {
-	for (unsigned int i = 0; i < compare.place_count; i++) {
-		for (unsigned int f = 0; f < compare.results->figure_count; f++) {
-			const struct figure *figure = compare.results->figures[f];
+	unsigned int count = 0;
 
-			for (unsigned int x = 0; x < figure->x_count; x++)
-				if (figure->group == group_of(&compare.places[i]) &&
-				    may_lose(&compare.places[i], figure, x))
-					return true;
-		}
-	}
-	return false;
+	for (unsigned int i = 0; i < compare.place_count; i++)
+		count += list_open(&compare.places[i], NULL, "");
+	return count;
 }
 
 /* Between rounds. Where the first one took long there is no time for a second one of all cells. */

@@ -358,34 +358,32 @@ bool bench_take_flow(unsigned int *named, const char *word)
 	return false;
 }
 
+/* Where the C API gains least, of all sizes and of the large ones. */
 void bench_p2p_sum_up(struct bench *bench)
 {
-	double least[2] = { INFINITY, INFINITY }; /* of all sizes, of the large ones */
-	size_t at[2] = { 0, 0 };
-	char text[2][32];
+	for (int large = 0; large < 2; large++) {
+		const struct compared *least = NULL;
+		char at[32];
 
-	for (unsigned int x = 0; compared && x < compared->cell_count; x++) {
-		double ratio = compared->cells[x].ratio.median;
-		size_t bytes = bench->options.sizes.at[x];
+		for (unsigned int i = 0; compared && i < compared->cell_count; i++) {
+			const struct compared *cell = &compared->cells[i];
 
-		for (int large = 0; large < 2; large++) {
-			if (!(ratio < least[large]) || (large && bytes < (size_t)256 << 10))
-				continue;
-			least[large] = ratio;
-			at[large] = bytes;
+			if (cell->ratio.median < (least ? least->ratio.median : INFINITY) &&
+			    (!large || cell->figure->x[cell->x] >= (size_t)256 << 10))
+				least = cell;
 		}
+		if (!least)
+			return;
+		figure_x_text(least->figure, least->x, at, sizeof(at));
+		if (large)
+			results_say(&bench->results, "Of 256K and more: least %.2f times, at %s.",
+				    least->ratio.median, at);
+		else
+			results_say(
+				&bench->results,
+				"The C API's ping-pong against the faster of the MPIs, Open MPI "
+				"%s and MPICH %s: least %.2f times as fast, at %s.",
+				launcher_info(LAUNCH_OPENMPI)->version,
+				launcher_info(LAUNCH_MPICH)->version, least->ratio.median, at);
 	}
-	if (isinf(least[0]))
-		return;
-	bytes_text(at[0], text[0], sizeof(text[0]));
-	results_say(&bench->results,
-		    "The C API's ping-pong against the faster of the MPIs, Open MPI %s and MPICH "
-		    "%s: least %.2f times as fast, at %s.",
-		    launcher_info(LAUNCH_OPENMPI)->version, launcher_info(LAUNCH_MPICH)->version,
-		    least[0], text[0]);
-	if (isinf(least[1]))
-		return;
-	bytes_text(at[1], text[1], sizeof(text[1]));
-	results_say(&bench->results, "Of 256K and more: least %.2f times, at %s.", least[1],
-		    text[1]);
 }
