@@ -2,6 +2,7 @@
 /* The ends of a pipe: dead peers, descriptors that others took, handles, and what runs short. */
 #include "copy/vmsplice.h"
 #include "os/os.h"
+#include "support/process.h"
 #include "support/test.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,15 +158,11 @@ TEST(pipes_are_bounded_and_given_back)
 TEST(no_descriptor_left_is_an_error)
 {
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
-	struct rlimit before, none;
 	int error;
 
-	getrlimit(RLIMIT_NOFILE, &before);
-	none = before;
-	none.rlim_cur = 4;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	oct_starve(true);
 	error = oci_splice_create(&out);
-	setrlimit(RLIMIT_NOFILE, &before);
+	oct_starve(false);
 	assert_int_equal(error, -EMFILE);
 	assert_int_equal(out.write_fd, -1);
 }

@@ -2,6 +2,7 @@
 /* Bytes through a pipe: the parent sends, a forked child opens the pipe by its handle. */
 #include "copy/vmsplice.h"
 #include "os/os.h"
+#include "support/process.h"
 #include "support/test.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -316,24 +316,14 @@ TEST(bytes_before_a_hole_are_sent_and_the_hole_is_efault)
 /* Exit status of a child whose user has used up what fs.pipe-user-pages-soft gives. */
 static int send_through_a_small_pipe(void)
 {
-	struct rlimit many = { 8192, 8192 };
 	struct oci_splice_out out = OCI_SPLICE_OUT_CLOSED;
 	struct oci_splice_in in = OCI_SPLICE_IN_CLOSED;
 	struct buffer from, to;
 	uint64_t handle;
-	int ends[2];
 	size_t sent = 0, got = 0;
 
-	/* Another user than root, who may have as many as he likes; dumpable, as programs are. */
-	if (setrlimit(RLIMIT_NOFILE, &many) || setgid(65534) || setuid(65534) ||
-	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+	if (!oct_use_up_pipes())
 		return 77;
-	for (int i = 0;; i++) {
-		if (i == 4000 || oci_os_pipe(ends, (size_t)64 << 10))
-			return 77;
-		if (fcntl(ends[1], F_GETPIPE_SZ) < 64 << 10)
-			break;
-	}
 	if (oci_splice_create(&out) || oci_splice_handle(&out, &handle) ||
 	    oci_splice_open(&in, getpid(), handle) || fcntl(out.write_fd, F_GETPIPE_SZ) >= 64 << 10)
 		return 1;

@@ -3,6 +3,7 @@
  * as it is a list of small cases. */
 #include "base/clock.h"
 #include "os/os.h"
+#include "support/process.h"
 #include "support/test.h"
 
 #include <errno.h>
@@ -205,22 +206,17 @@ static void await_end(pid_t pid, const struct oci_os_image *image)
 /* With as many descriptors as this process may have, or none. */
 static void end_is_told(bool descriptors)
 {
-	struct rlimit before, limit;
-	struct oci_os_image image;
 	pid_t pid = sleeping_child();
+	struct oci_os_image image = oci_os_image(pid);
 
-	getrlimit(RLIMIT_NOFILE, &before);
-	limit = (struct rlimit){ 0, before.rlim_max };
-	image = oci_os_image(pid);
-	if (!descriptors)
-		setrlimit(RLIMIT_NOFILE, &limit);
+	oct_starve(!descriptors);
 	assert_false(oci_os_process_ended(pid, &image));
 	kill(pid, SIGKILL);
 	await_end(pid, &image); /* not reaped: a zombie has ended, too */
 	assert_int_equal(kill(pid, 0), 0);
 	waitpid(pid, NULL, 0);
 	assert_true(oci_os_process_ended(pid, &image));
-	setrlimit(RLIMIT_NOFILE, &before);
+	oct_starve(false);
 }
 
 static void *reap(void *pid)
@@ -264,7 +260,6 @@ static void *sleeps(void *arg)
 
 TEST(a_process_whose_main_thread_has_left_lives)
 {
-	struct rlimit before, none;
 	struct oci_os_image image;
 	pid_t pid = fork();
 	char path[48], text[1];
@@ -277,18 +272,16 @@ TEST(a_process_whose_main_thread_has_left_lives)
 		pthread_exit(NULL);
 	}
 	image = oci_os_image(pid);
-	getrlimit(RLIMIT_NOFILE, &before);
-	none = (struct rlimit){ 0, before.rlim_max };
 	/* Its main thread has left when it has no program any more. */
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	while (readlink(path, text, sizeof(text)) > 0)
 		usleep(1000);
 	assert_false(oci_os_process_ended(pid, &image));
-	setrlimit(RLIMIT_NOFILE, &none);
+	oct_starve(true);
 	assert_false(oci_os_process_ended(pid, &image));
 	kill(pid, SIGKILL);
 	await_end(pid, &image);
-	setrlimit(RLIMIT_NOFILE, &before);
+	oct_starve(false);
 	waitpid(pid, NULL, 0);
 }
 

@@ -5,16 +5,10 @@
  * process_vm_readv() before it makes its team.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +19,7 @@
 #include "support/arena.h"
 #include "support/fork_team.h"
 #include "support/process.h"
+#include "support/refuse.h"
 #include "support/test.h"
 
 #define BYTES ((size_t)200003)
@@ -51,20 +46,6 @@ struct pair {
 	uint64_t mapped_bytes;
 };
 
-static void refuse(uint32_t call)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program))
-		_exit(1);
-}
-
 static uint64_t near_line(const uint64_t *word)
 {
 	(void)word;
@@ -82,34 +63,6 @@ static uint8_t byte_of(size_t i, int round)
 	return (uint8_t)(i * 7 + i / 4093 + (size_t)round * 11 + 1);
 }
 
-/* Another user than root, who may have as many as he likes, and who has as many as he may. */
-static int use_up_pipes(void)
-{
-	struct rlimit many = { 8192, 8192 };
-	int ends[2];
-
-	if (setrlimit(RLIMIT_NOFILE, &many) || setgid(65534) || setuid(65534) ||
-	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
-		return 1;
-	for (int i = 0; i < 4000 && !oci_os_pipe(ends, (size_t)64 << 10); i++)
-		if (oci_os_pipe_room(ends[1]) < 64 << 10)
-			return 0;
-	return 2;
-}
-
-/* No descriptor is left to this process, or as many as it had. */
-static void starve(bool starved)
-{
-	static struct rlimit before;
-	struct rlimit none;
-
-	if (!before.rlim_cur)
-		getrlimit(RLIMIT_NOFILE, &before);
-	none = before;
-	none.rlim_cur = 3;
-	setrlimit(RLIMIT_NOFILE, starved ? &none : &before);
-}
-
 /* One message of this round's sender to the other rank: 0 when every byte was right. */
 static int pass(struct oc_team *team, const struct pair *pair, uint8_t *buffer, int round)
 {
@@ -122,13 +75,13 @@ static int pass(struct oc_team *team, const struct pair *pair, uint8_t *buffer, 
 
 	for (size_t i = 0; i < bytes; i++)
 		buffer[i] = sends ? byte_of(i, round) : 0xff;
-	starve(pair->starved && round < FIRST + 2 && !sends);
+	oct_starve(pair->starved && round < FIRST + 2 && !sends);
 	if (sends && pair->in_pieces)
 		failed = oc_sendv(team, peer, round, &layout);
 	else
 		failed = sends ? oc_send(team, peer, round, buffer, bytes) :
 				 oc_recv(team, peer, round, buffer, bytes, NULL);
-	starve(false);
+	oct_starve(false);
 	for (size_t i = 0; i < bytes && !failed; i++)
 		failed = buffer[i] != byte_of(i, round);
 	return failed;
@@ -145,10 +98,10 @@ static int rank_of(const struct oc_bootstrap *bootstrap, void *arg)
 	setenv(pair->setting.name, pair->setting.value, 1);
 	oci_near_source.by_places = oci_near_source.by_cpus = false;
 	oci_near_source.line_ns = pair->near ? near_line : far_line;
-	if (pair->short_pipes && use_up_pipes())
+	if (pair->short_pipes && !oct_use_up_pipes())
 		return 1;
-	if (!pair->allowed)
-		refuse(SYS_process_vm_readv);
+	if (!pair->allowed && !oct_refuse(SYS_process_vm_readv, EPERM))
+		return 1;
 	if (oct_arena_create(&arena, ARENA_BYTES) || oc_team_create(&team, bootstrap))
 		return 2;
 	buffer = pair->in_heap ? oct_arena_take(&arena, pair->bytes) : malloc(pair->bytes);

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/engine.h"
@@ -34,31 +33,18 @@ static size_t right(const uint8_t *bytes, unsigned int seed)
 	return i;
 }
 
-/* No descriptor is left to this process, or as many as it had. */
-static void starve(bool starved)
-{
-	static struct rlimit before;
-	struct rlimit none;
-
-	if (!before.rlim_cur)
-		getrlimit(RLIMIT_NOFILE, &before);
-	none = before;
-	none.rlim_cur = 3;
-	setrlimit(RLIMIT_NOFILE, starved ? &none : &before);
-}
-
 /* From 0 to 1, with no descriptor left to `starved`; true when it went through a pipe. */
 static int pass(struct oc_team *team, int me, int starved, unsigned int seed, int *piped)
 {
 	uint8_t *bytes = malloc(BYTES);
 	int before = oct_pipes(), failed;
 
-	starve(me == starved);
+	oct_starve(me == starved);
 	fill(bytes, me ? 0 : seed);
 	failed = me ? oc_recv(team, 0, 5, bytes, BYTES, NULL) : oc_send(team, 1, 5, bytes, BYTES);
 	if (!failed && right(bytes, seed) != BYTES)
 		failed = 1;
-	starve(false);
+	oct_starve(false);
 	*piped = oct_pipes() > before;
 	free(bytes);
 	return failed;

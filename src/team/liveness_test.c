@@ -90,7 +90,7 @@ static int main_thread_leaves(struct oc_team *team, void *used_up)
 		return 1;
 	if (used_up) {
 		take_descriptors(TAKE_READABLE);
-		oct_use_up_descriptors();
+		oct_starve(true);
 	}
 	if (oc_team_rank(team) != 1)
 		return blocks_arrive(team);
@@ -133,7 +133,7 @@ static int no_descriptors(struct oc_team *team, void *arg)
 	(void)arg;
 	if (oct_barrier(team))
 		return 1;
-	oct_use_up_descriptors();
+	oct_starve(true);
 	return blocks_arrive(team);
 }
 
@@ -174,7 +174,7 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 	if (end == CLOSED || end == PIPES)
 		take_descriptors(end == PIPES ? TAKE_PIPES : TAKE_CLOSE);
 	else if (end == NONE_LEFT)
-		oct_use_up_descriptors();
+		oct_starve(true);
 	if (oc_team_rank(team) == 1) {
 		/* However long a CPU is not theirs: they have seen it alive. Relaxed, both. */
 		while (__atomic_load_n(&ending->ready, __ATOMIC_RELAXED) + 1 < oc_team_size(team))

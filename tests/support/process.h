@@ -5,9 +5,11 @@
 #define OC_TESTS_PROCESS_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,10 +112,33 @@ static inline int oct_limit(int resource, size_t most)
 	return setrlimit((__rlimit_resource_t)resource, &limit);
 }
 
-/* No descriptor can be opened any more, but for 0 to 2; those that are open stay. */
-static inline int oct_use_up_descriptors(void)
+/* No descriptor can be opened any more, but for 0 to 2, or as many as before; those that are open
+ * stay. */
+static inline void oct_starve(bool starved)
 {
-	return oct_limit(RLIMIT_NOFILE, 3);
+	static struct rlimit before;
+	struct rlimit none;
+
+	if (!before.rlim_cur)
+		getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){ 3, before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, starved ? &none : &before);
+}
+
+/* Another user than root, who may have as many pipes as he likes, and who has as many as he may:
+ * further ones are small. Dumpable, as programs are. False: it cannot be. */
+static inline bool oct_use_up_pipes(void)
+{
+	struct rlimit many = { 8192, 8192 };
+	int ends[2];
+
+	if (setrlimit(RLIMIT_NOFILE, &many) || setgid(65534) || setuid(65534) ||
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+		return false;
+	for (int i = 0; i < 4000 && !pipe(ends); i++)
+		if (fcntl(ends[1], F_GETPIPE_SZ) < 64 << 10)
+			return true;
+	return false;
 }
 
 /* So much more than is in use. */
