@@ -17,20 +17,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* KNL's column of Table IV and nothing else: local copies and signals are free. */
-static int table_iv(void **state)
-{
-	(void)state;
-	oci_model_init(&model);
-	give("cma.alpha", 1.43e-6);
-	give("cma.beta", 1 / 3.29e9);
-	give("cma.lock", 0.25e-6);
-	give("cma.page", 4096);
-	give("cma.gamma1", 1.6);
-	give("cma.gamma2", 0.11);
-	return 0;
-}
-
 /* All terms given, none negligible, as of a machine with two packages of 32 cores. Dictated. */
 static int every_term(void **state)
 {

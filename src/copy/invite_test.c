@@ -62,6 +62,7 @@ static void prepare(void)
 	__atomic_store_n(area.stop, 0, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < MOST; i++)
 		area.from[i] = value(i);
+	oci_invite_allow(2);
 }
 
 /* What a sender does that only waits. */
@@ -131,7 +132,6 @@ TEST(bytes_are_right_whoever_copies_them)
 	pid_t pid;
 
 	prepare();
-	oci_invite_allow(2);
 	pid = start(NULL);
 	wait_for_help(pid);
 	for (int round = 0; round < 200 || !all; round++) {
@@ -162,7 +162,6 @@ TEST(counts_and_errors_are_the_kernels)
 	pid_t pid;
 
 	prepare();
-	oci_invite_allow(2);
 	/* At the end, where only some reads get to. */
 	assert_int_equal(mprotect(area.from + MOST - 16 * PAGE, PAGE, PROT_NONE), 0);
 	pid = start(NULL);
@@ -204,7 +203,6 @@ TEST(a_process_without_a_segment_is_not_invited)
 	size_t pushed;
 
 	prepare();
-	oci_invite_allow(2);
 	assert_int_equal(
 		oci_invite_read(getppid(), area.to, (uintptr_t)area.from, 1 << 20, &pushed),
 		-EAGAIN);
@@ -240,7 +238,6 @@ TEST(a_sender_that_dies_with_a_chunk_is_not_waited_for)
 	bool stolen = false;
 
 	prepare();
-	oci_invite_allow(2);
 	/* It may come too late to take a chunk. */
 	while (!stolen) {
 		pid_t pid = start(let_steal);
@@ -272,7 +269,6 @@ TEST(a_reader_that_dies_leaves_its_place)
 	pid_t pid;
 
 	prepare();
-	oci_invite_allow(2);
 	while (oci_invited != oci_segment_invitations())
 		if (oci_invite_turn())
 			oci_invite_help();
@@ -349,7 +345,6 @@ TEST(a_sender_that_is_slower_than_a_read_is_left_alone)
 	pid_t pid;
 
 	prepare();
-	oci_invite_allow(2);
 	pid = start(help_slowly);
 	wait_for_help(pid);
 	/* Some dozens are until that is known; fewer reads than until it is looked at again. */
@@ -402,7 +397,6 @@ TEST(senders_that_have_ended_are_forgotten)
 	pid_t pid;
 
 	prepare();
-	oci_invite_allow(2);
 	stop_and_see(start_and_read());
 	oci_invite_forget_dead();
 	assert_false(oci_peers_any_dead());
@@ -418,7 +412,6 @@ TEST(a_sender_that_may_not_write_to_others_copies_its_part)
 	pid_t pid;
 
 	prepare();
-	oci_invite_allow(2);
 	pid = start(refuse_writes);
 	wait_for_help(pid);
 	check(0, 0, 1 << 20);
@@ -431,7 +424,6 @@ TEST(a_sender_that_cannot_tell_who_reads_declines)
 	pid_t pid;
 
 	prepare();
-	oci_invite_allow(2);
 	pid = start(refuse_reads);
 	for (int round = 0; round < 200; round++) {
 		memset(area.to, 0xa5, 1 << 20);
@@ -523,9 +515,8 @@ TEST(both_serve_each_other_while_they_read)
 	bool served;
 	pid_t pid;
 
-	prepare();
 	oci_invite_near_ns = UINT64_MAX;
-	oci_invite_allow(2);
+	prepare();
 	pid = start(read_back);
 	served = read_both_ways(pid, PARENT_HELPED);
 	__atomic_fetch_or(area.stop, PARENT_OVER, __ATOMIC_RELAXED);

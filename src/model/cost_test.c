@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* KNL's row of paper 002, Table IV, with one package of 68 cores. */
 /* Copies by themselves. */
 static double cma_s(const struct oci_model *m, enum oci_model_direction direction, size_t bytes,
 		    enum oci_model_distance distance)
@@ -25,17 +24,15 @@ static double fill_s(const struct oci_model *m, size_t bytes)
 	return oci_model_fill_of_s(m, bytes, oci_model_beyond(m, bytes, 0));
 }
 
-static void knl(struct oci_model *model)
+/* Of one package of 68 cores. */
+static int knl(void **state)
 {
-	oci_model_init(model);
-	give_to(model, "cma.alpha", 1.43e-6);
-	give_to(model, "cma.beta", 1 / 3.29e9);
-	give_to(model, "cma.lock", 0.25e-6);
-	give_to(model, "cma.page", 4096);
-	give_to(model, "cma.gamma1", 1.6);
-	give_to(model, "cma.gamma2", 0.11);
-	give_to(model, "machine.package_cores", 68);
+	table_iv(state);
+	give("machine.package_cores", 68);
+	return 0;
 }
+
+#define TEST_ON_KNL(name) TEST_WITH(name, knl, NULL)
 
 static void close_to(double got, double want)
 {
@@ -43,11 +40,8 @@ static void close_to(double got, double want)
 		fail_msg("got %.17g, want %.17g", got, want);
 }
 
-TEST(a_copy_is_start_bytes_and_locks)
+TEST_ON_KNL(a_copy_is_start_bytes_and_locks)
 {
-	struct oci_model model;
-
-	knl(&model);
 	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 65536, 1),
 		 1.43e-6 + 65536 / 3.29e9 + 16 * 0.25e-6);
 	/* gamma(8) = 0.11 * 64 + 1.6 * 8 = 19.84; a page begun counts whole */
@@ -56,30 +50,24 @@ TEST(a_copy_is_start_bytes_and_locks)
 	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 0, 8), 1.43e-6);
 }
 
-TEST(gamma_is_1_alone_and_steps_behind_a_package)
+TEST_ON_KNL(gamma_is_1_alone_and_steps_behind_a_package)
 {
-	struct oci_model model;
-
-	knl(&model);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 0), 1);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 1), 1);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 2), 3.64);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 64), 0.11 * 4096 + 1.6 * 64);
-	give_to(&model, "machine.package_cores", 32);
-	give_to(&model, "cma.gamma_across", 1.5);
+	give("machine.package_cores", 32);
+	give("cma.gamma_across", 1.5);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 32), 0.11 * 1024 + 1.6 * 32);
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 64), 1.5 * (0.11 * 4096 + 1.6 * 64));
-	give_to(&model, "cma.gamma1", 0.1); /* 0.64 at two: nobody is helped by company */
+	give("cma.gamma1", 0.1); /* 0.64 at two: nobody is helped by company */
 	close_to(oci_model_gamma(&model, OCI_MODEL_CMA, 2), 1);
 }
 
-TEST(copiers_of_blocks_far_apart_do_not_meet)
+TEST_ON_KNL(copiers_of_blocks_far_apart_do_not_meet)
 {
-	struct oci_model model;
-
-	knl(&model);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 16 << 20), 64);
-	give_to(&model, "cma.lock_span", 2 << 20);
+	give("cma.lock_span", 2 << 20);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 4 << 20), 1);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 64, 256 << 10), 8);
 	close_to(oci_model_contending(&model, OCI_MODEL_CMA, 4, 256 << 10), 4);
@@ -88,8 +76,6 @@ TEST(copiers_of_blocks_far_apart_do_not_meet)
 
 TEST(a_term_that_is_not_given_is_left_out)
 {
-	struct oci_model model;
-
 	oci_model_init(&model);
 	for (unsigned int i = 0; i < OCI_MODEL_MECHANISMS; i++) {
 		assert_false(oci_model_knows(&model, (enum oci_model_mechanism)i));
@@ -103,29 +89,26 @@ TEST(a_term_that_is_not_given_is_left_out)
 	assert_int_equal(oci_model_domain(&model, 63), 0);
 	assert_null(oci_model_cell(&model, "bcast", 2, 4));
 	/* One flag known: it stands for the distances that nobody measured. */
-	give_to(&model, "flag.cache", 1e-7);
+	give("flag.cache", 1e-7);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 1e-7);
-	give_to(&model, "flag.machine", 3e-7);
+	give("flag.machine", 3e-7);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_MACHINE), 3e-7);
 	close_to(oci_model_flag_s(&model, OCI_MODEL_PACKAGE), 1e-7);
 	/* Nothing is known of rows: each flag as the first; never dearer than that. */
 	close_to(oci_model_flag_more_s(&model, OCI_MODEL_MACHINE), 3e-7);
-	give_to(&model, "flag.more", 2e-7);
+	give("flag.more", 2e-7);
 	close_to(oci_model_flag_more_s(&model, OCI_MODEL_MACHINE), 2e-7);
 	close_to(oci_model_flag_more_s(&model, OCI_MODEL_CACHE), 1e-7);
 }
 
-TEST(rates_change_beyond_the_cache_and_between_packages)
+TEST_ON_KNL(rates_change_beyond_the_cache_and_between_packages)
 {
-	struct oci_model model;
-
-	knl(&model);
-	give_to(&model, "cache.bytes", 1 << 20);
-	give_to(&model, "cma.beta", 1e-10);
-	give_to(&model, "cma.beta_memory", 2e-10);
-	give_to(&model, "cma.beta_across", 1.5);
-	give_to(&model, "memcpy.cache", 3e-11);
-	give_to(&model, "memcpy.memory", 9e-11);
+	give("cache.bytes", 1 << 20);
+	give("cma.beta", 1e-10);
+	give("cma.beta_memory", 2e-10);
+	give("cma.beta_across", 1.5);
+	give("memcpy.cache", 3e-11);
+	give("memcpy.memory", 9e-11);
 	close_to(cma_s(&model, OCI_MODEL_PULL, 1 << 19, OCI_MODEL_CACHE), (1 << 19) * 1e-10);
 	close_to(cma_s(&model, OCI_MODEL_PULL, (1 << 19) + 1, OCI_MODEL_PACKAGE),
 		 ((1 << 19) + 1) * 2e-10);
@@ -134,63 +117,55 @@ TEST(rates_change_beyond_the_cache_and_between_packages)
 	close_to(memcpy_s(&model, 1 << 20), (1 << 20) * 9e-11);
 }
 
-TEST(ranks_that_share_a_cache_get_less_of_it_each)
+TEST_ON_KNL(ranks_that_share_a_cache_get_less_of_it_each)
 {
 	const size_t mib = 1 << 20;
-	struct oci_model model;
 
-	knl(&model);
-	give_to(&model, "cache.bytes", 8 << 20);
+	give("cache.bytes", 8 << 20);
 	close_to(oci_model_beyond(&model, 4 * mib, 0), 0);
 	close_to(oci_model_beyond(&model, 4 * mib, 1 << 30), 0); /* its size is not known */
 	close_to(oci_model_beyond(&model, 4 * mib + 1, 0), 1);
-	give_to(&model, "cache.shared", 32 << 20);
+	give("cache.shared", 32 << 20);
 	close_to(oci_model_beyond(&model, 4 * mib, 0), 0);
 	close_to(oci_model_beyond(&model, 4 * mib, 8 * mib), 0);
 	close_to(oci_model_beyond(&model, 4 * mib, 12 * mib), 0.5);
 	close_to(oci_model_beyond(&model, 4 * mib, 16 * mib), 1);
 	close_to(oci_model_beyond(&model, 4096, 64 * mib), 1);
-	give_to(&model, "cma.beta", 1e-10);
+	give("cma.beta", 1e-10);
 	close_to(oci_model_bytes_of_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 4096, OCI_MODEL_CACHE,
 				      0.5),
 		 4096 * 1e-10); /* how fast memory is nobody knows */
-	give_to(&model, "cma.beta_memory", 3e-10);
+	give("cma.beta_memory", 3e-10);
 	close_to(oci_model_bytes_of_s(&model, OCI_MODEL_CMA, OCI_MODEL_PULL, 4096, OCI_MODEL_CACHE,
 				      0.5),
 		 4096 * 2e-10);
-	give_to(&model, "memcpy.cache", 3e-11);
-	give_to(&model, "memcpy.memory", 9e-11);
-	give_to(&model, "memcpy.slot", 5e-11);
+	give("memcpy.cache", 3e-11);
+	give("memcpy.memory", 9e-11);
+	give("memcpy.slot", 5e-11);
 	close_to(oci_model_memcpy_of_s(&model, 4096, 0.5), 4096 * 6e-11);
 	close_to(oci_model_fill_of_s(&model, 4096, 0.5), 4096 * 6e-11);
 	close_to(oci_model_fill_of_s(&model, 4096, 0), 4096 * 5e-11);
 }
 
-TEST(what_caches_hold_has_a_limit_of_its_own)
+TEST_ON_KNL(what_caches_hold_has_a_limit_of_its_own)
 {
-	struct oci_model model;
-
-	knl(&model);
-	give_to(&model, "domain", 2e-11);
+	give("domain", 2e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 0), 4 * 2e-11);
-	give_to(&model, "cache.bytes", 1 << 20);
+	give("cache.bytes", 1 << 20);
 	close_to(oci_model_domain_of_s(&model, 4, 0), 0);
-	give_to(&model, "domain.cache", 1e-11);
+	give("domain.cache", 1e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 0), 4 * 1e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 1), 4 * 2e-11);
 	close_to(oci_model_domain_of_s(&model, 4, 0.5), 4 * 1.5e-11);
 }
 
-TEST(filling_a_slot_is_never_less_than_a_local_copy)
+TEST_ON_KNL(filling_a_slot_is_never_less_than_a_local_copy)
 {
-	struct oci_model model;
-
-	knl(&model);
-	give_to(&model, "memcpy.cache", 3e-11);
+	give("memcpy.cache", 3e-11);
 	close_to(fill_s(&model, 4096), 4096 * 3e-11);
-	give_to(&model, "memcpy.slot", 2e-11);
+	give("memcpy.slot", 2e-11);
 	close_to(fill_s(&model, 4096), 4096 * 3e-11);
-	give_to(&model, "memcpy.slot", 5e-10);
+	give("memcpy.slot", 5e-10);
 	close_to(fill_s(&model, 4096), 4096 * 5e-10);
 	close_to(memcpy_s(&model, 4096), 4096 * 3e-11);
 }
@@ -201,21 +176,18 @@ static double write_s(const struct oci_model *model, size_t bytes)
 	       cma_s(model, OCI_MODEL_PUSH, bytes, OCI_MODEL_CACHE);
 }
 
-TEST(writes_are_as_reads_until_they_have_terms_of_their_own)
+TEST_ON_KNL(writes_are_as_reads_until_they_have_terms_of_their_own)
 {
-	struct oci_model model;
-
-	knl(&model);
-	give_to(&model, "cache.bytes", 1 << 20);
-	give_to(&model, "cma.beta_memory", 2e-9);
+	give("cache.bytes", 1 << 20);
+	give("cma.beta_memory", 2e-9);
 	close_to(write_s(&model, 4096), 1.43e-6 + 4096 / 3.29e9);
 	close_to(write_s(&model, 1 << 20), 1.43e-6 + (1 << 20) * 2e-9);
-	give_to(&model, "cma.push_alpha", 1e-6);
-	give_to(&model, "cma.push_beta", 1e-10);
+	give("cma.push_alpha", 1e-6);
+	give("cma.push_beta", 1e-10);
 	close_to(write_s(&model, 4096), 1e-6 + 4096 * 1e-10);
 	/* Where the caches end for reads says nothing of writes. */
 	close_to(write_s(&model, 1 << 20), 1e-6 + (1 << 20) * 1e-10);
-	give_to(&model, "cma.push_beta_memory", 3e-10);
+	give("cma.push_beta_memory", 3e-10);
 	close_to(write_s(&model, 1 << 20), 1e-6 + (1 << 20) * 3e-10);
 	close_to(oci_model_copy_s(&model, OCI_MODEL_CMA, 4096, 1),
 		 1.43e-6 + 4096 / 3.29e9 + 0.25e-6);
@@ -223,13 +195,11 @@ TEST(writes_are_as_reads_until_they_have_terms_of_their_own)
 
 TEST(ranks_fill_the_machine_core_by_core)
 {
-	struct oci_model model;
-
 	oci_model_init(&model);
-	give_to(&model, "machine.packages", 2);
-	give_to(&model, "machine.package_cores", 16);
-	give_to(&model, "machine.cache_cores", 4);
-	give_to(&model, "machine.domain_cores", 8);
+	give("machine.packages", 2);
+	give("machine.package_cores", 16);
+	give("machine.cache_cores", 4);
+	give("machine.domain_cores", 8);
 	assert_int_equal(oci_model_distance(&model, 0, 3), OCI_MODEL_CACHE);
 	assert_int_equal(oci_model_distance(&model, 3, 4), OCI_MODEL_PACKAGE);
 	assert_int_equal(oci_model_distance(&model, 15, 16), OCI_MODEL_MACHINE);
@@ -240,26 +210,23 @@ TEST(ranks_fill_the_machine_core_by_core)
 	assert_int_equal(oci_model_domain(&model, 33), 0);
 }
 
-TEST(the_module_is_preferred_where_its_copies_are_quicker)
+TEST_ON_KNL(the_module_is_preferred_where_its_copies_are_quicker)
 {
-	struct oci_model model;
-
-	knl(&model);
 	assert_false(oci_model_prefers_kmod(&model, 2));
 	/* 4 KiB: 0.25 us of locks, 1.245 us of bytes. */
-	give_to(&model, "kmod.alpha", 1.43e-6);
+	give("kmod.alpha", 1.43e-6);
 	assert_false(oci_model_prefers_kmod(&model, 2));
-	give_to(&model, "kmod.beta", 1.1 / 3.29e9);
+	give("kmod.beta", 1.1 / 3.29e9);
 	assert_true(oci_model_prefers_kmod(&model, 2));
-	give_to(&model, "kmod.beta", 1.3 / 3.29e9);
+	give("kmod.beta", 1.3 / 3.29e9);
 	assert_false(oci_model_prefers_kmod(&model, 2));
 	/* Seven that read from one wait for its lock. */
 	assert_true(oci_model_prefers_kmod(&model, 8));
-	give_to(&model, "kmod.alpha", 1e-2);
+	give("kmod.alpha", 1e-2);
 	assert_false(oci_model_prefers_kmod(&model, 8));
 	/* Of cma nothing is known. */
 	oci_model_init(&model);
-	give_to(&model, "kmod.beta", 1e-10);
+	give("kmod.beta", 1e-10);
 	assert_false(oci_model_prefers_kmod(&model, 8));
 }
 
@@ -269,7 +236,6 @@ TEST(the_first_cell_that_fits_counts)
 		{ "bcast", "knomial:4", 4, 8, 1024, 2048 },
 		{ "bcast", "direct-read", 2, 64, 0, 1 << 20 },
 	};
-	struct oci_model model;
 
 	oci_model_init(&model);
 	model.cells = cell;
@@ -283,14 +249,13 @@ TEST(the_first_cell_that_fits_counts)
 	assert_null(oci_model_cell(&model, "scatter", 4, 1024));
 }
 
-TEST(the_hash_sees_every_term_and_cell_and_nothing_else)
+TEST_ON_KNL(the_hash_sees_every_term_and_cell_and_nothing_else)
 {
 	struct oci_model_cell cell[2] = { { "bcast", "knomial:4", 4, 8, 1024, 2048 } };
 	const struct oci_term_info *info;
-	struct oci_model model, other;
+	struct oci_model other;
 	uint64_t hash, before;
 
-	knl(&model);
 	hash = oci_model_hash(&model);
 	other = model;
 	strcpy(other.name, "other");

@@ -127,6 +127,25 @@ static struct vm_peer *start(void)
 	return peer;
 }
 
+static struct vm_peer *peer;
+
+static int begin(void **state)
+{
+	(void)state;
+	peer = start();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	vm_peer_end(peer);
+	return 0;
+}
+
+/* With another process, `peer`, that is mapped. */
+#define TEST_WITH_PEER(name) TEST_WITH(name, begin, end)
+
 /* ---- random calls --------------------------------------------------------------------------- */
 
 static uint64_t seed = 1;
@@ -225,9 +244,8 @@ static void set_to(pid_t pid, const uint64_t *places, uint8_t *pattern)
 
 enum { ALL = VM_PLACES * VM_BYTES };
 
-TEST(random_calls_are_answered_as_the_kernel_answers_them)
+TEST_WITH_PEER(random_calls_are_answered_as_the_kernel_answers_them)
 {
-	struct vm_peer *peer = start();
 	uint8_t *mine = malloc(4 * ALL), *theirs = mine + ALL, *mine_too = mine + 2 * ALL,
 		*theirs_too = mine + 3 * ALL, *pattern = malloc(2 * VM_BYTES);
 	uint64_t before = mapped(), own[VM_PLACES], passed = 0;
@@ -267,14 +285,12 @@ TEST(random_calls_are_answered_as_the_kernel_answers_them)
 	assert_true(passed > (uint64_t)rounds / 50);
 	free(mine);
 	free(pattern);
-	vm_peer_end(peer);
 }
 
 /* ---- lists that cannot be read -------------------------------------------------------------- */
 
-TEST(lists_that_cannot_be_read_are_the_kernels_to_refuse)
+TEST_WITH_PEER(lists_that_cannot_be_read_are_the_kernels_to_refuse)
 {
-	struct vm_peer *peer = start();
 	uint8_t *forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct iovec good = { malloc(100), 100 };
 	struct iovec there = { (void *)(uintptr_t)peer->place[VM_HEAP], 100 };
@@ -291,13 +307,11 @@ TEST(lists_that_cannot_be_read_are_the_kernels_to_refuse)
 	assert_int_equal(errno, EINVAL);
 	free(good.iov_base);
 	munmap(forbidden, 4096);
-	vm_peer_end(peer);
 }
 
 /* The kernel moves 2 GiB less a page in one call. */
-TEST(more_than_the_kernel_moves_at_once_is_cut_where_it_cuts)
+TEST_WITH_PEER(more_than_the_kernel_moves_at_once_is_cut_where_it_cuts)
 {
-	struct vm_peer *peer = start();
 	uint64_t there = (uint64_t)vm_peer_do(peer, VM_LARGE);
 	uint8_t *here = malloc(VM_LARGE_BYTES);
 	struct call call = { .pid = peer->pid, .locals = 16, .remotes = 16 };
@@ -309,15 +323,12 @@ TEST(more_than_the_kernel_moves_at_once_is_cut_where_it_cuts)
 	}
 	assert_int_equal(ask(&call), 0x7ffff000);
 	free(here);
-	vm_peer_end(peer);
 }
 
 /* ---- what the other process does ------------------------------------------------------------ */
 
-TEST(memory_that_the_other_gives_back_is_zero)
+TEST_WITH_PEER(memory_that_the_other_gives_back_is_zero)
 {
-	struct vm_peer *peer = start();
-
 	read_mapped(peer->pid, peer->place[VM_HEAP], VM_BYTES);
 	vm_peer_do(peer, VM_DONTNEED);
 	read_mapped(peer->pid, peer->place[VM_HEAP], VM_BYTES);
@@ -325,12 +336,10 @@ TEST(memory_that_the_other_gives_back_is_zero)
 	read_mapped(peer->pid, peer->place[VM_HEAP], VM_BYTES);
 	vm_peer_do(peer, VM_FREE_ALL);
 	read_both(peer->pid, peer->place[VM_HEAP], VM_BYTES);
-	vm_peer_end(peer);
 }
 
-TEST(memory_that_the_other_forbids_itself_is_the_kernels)
+TEST_WITH_PEER(memory_that_the_other_forbids_itself_is_the_kernels)
 {
-	struct vm_peer *peer = start();
 	struct call push;
 	uint8_t byte = 1;
 
@@ -345,36 +354,25 @@ TEST(memory_that_the_other_forbids_itself_is_the_kernels)
 	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_HEAP] + 2 * 4096, 1), 1);
 	vm_peer_do(peer, VM_ALLOW);
 	assert_int_equal(read_both(peer->pid, peer->place[VM_HEAP], VM_BYTES), VM_BYTES);
-	vm_peer_end(peer);
 }
 
-TEST(memory_that_the_other_unmaps_is_the_kernels)
+TEST_WITH_PEER(memory_that_the_other_unmaps_is_the_kernels)
 {
-	struct vm_peer *peer = start();
-
 	vm_peer_do(peer, VM_UNMAP);
 	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_HEAP], VM_BYTES), 2 * 4096);
 	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_HEAP] + 2 * 4096, 1), -EFAULT);
-	vm_peer_end(peer);
 }
 
-static void lay_over_and_read(enum vm_action action)
+TEST_WITH_PEER(memory_that_the_other_maps_over_its_heap_is_read)
 {
-	struct vm_peer *peer = start();
-
-	vm_peer_do(peer, action);
+	vm_peer_do(peer, VM_MAP_OVER);
 	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_HEAP], VM_BYTES), VM_BYTES);
-	vm_peer_end(peer);
 }
 
-TEST(memory_that_the_other_maps_over_its_heap_is_read)
+TEST_WITH_PEER(memory_that_the_other_attaches_over_its_heap_is_read)
 {
-	lay_over_and_read(VM_MAP_OVER);
-}
-
-TEST(memory_that_the_other_attaches_over_its_heap_is_read)
-{
-	lay_over_and_read(VM_ATTACH_OVER);
+	vm_peer_do(peer, VM_ATTACH_OVER);
+	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_HEAP], VM_BYTES), VM_BYTES);
 }
 
 /* CAP_SYS_PTRACE, where we have it. */
@@ -391,9 +389,8 @@ static void may_trace(bool may)
 	assert_int_equal(syscall(SYS_capset, &header, data), 0);
 }
 
-TEST(memory_that_we_may_not_read_any_more_is_the_kernels_to_refuse)
+TEST_WITH_PEER(memory_that_we_may_not_read_any_more_is_the_kernels_to_refuse)
 {
-	struct vm_peer *peer = start();
 	uint8_t here[100];
 	struct call write = one(peer->pid, true, here, peer->place[VM_HEAP], sizeof(here));
 
@@ -404,16 +401,12 @@ TEST(memory_that_we_may_not_read_any_more_is_the_kernels_to_refuse)
 	assert_int_equal(ask(&write), -1);
 	assert_int_equal(errno, EPERM);
 	may_trace(true);
-	vm_peer_end(peer);
 }
 
-TEST(memory_that_was_never_used_is_the_kernels)
+TEST_WITH_PEER(memory_that_was_never_used_is_the_kernels)
 {
-	struct vm_peer *peer = start();
-
 	assert_int_equal(read_passed_on(peer->pid, peer->place[VM_END] - 4096, 4096), -EFAULT);
 	read_passed_on(peer->pid, peer->place[VM_END] - 100, 4096);
-	vm_peer_end(peer);
 }
 
 TEST(our_heap_in_the_other_is_not_taken_for_its)
@@ -427,9 +420,8 @@ TEST(our_heap_in_the_other_is_not_taken_for_its)
 	vm_peer_end(peer);
 }
 
-TEST(children_of_the_other_have_memory_of_their_own)
+TEST_WITH_PEER(children_of_the_other_have_memory_of_their_own)
 {
-	struct vm_peer *peer = start();
 	enum vm_action how[] = { VM_FORK, VM_FORK_RAW, VM_VFORK };
 
 	for (int i = 0; i < 3; i++) {
@@ -440,7 +432,6 @@ TEST(children_of_the_other_have_memory_of_their_own)
 		read_mapped(peer->pid, peer->place[VM_HEAP], VM_BYTES);
 		vm_peer_do(peer, VM_REAP);
 	}
-	vm_peer_end(peer);
 }
 
 /* ---- death ---------------------------------------------------------------------------------- */
@@ -461,9 +452,8 @@ TEST(a_process_that_has_ended_is_not_found_at_once)
 	}
 }
 
-TEST(another_program_in_the_same_process_is_not_taken_for_it)
+TEST_WITH_PEER(another_program_in_the_same_process_is_not_taken_for_it)
 {
-	struct vm_peer *peer = start();
 	uint64_t at = peer->place[VM_HEAP];
 
 	vm_peer_do(peer, VM_EXEC);
@@ -471,7 +461,6 @@ TEST(another_program_in_the_same_process_is_not_taken_for_it)
 	for (int i = 0; i < 100; i++)
 		read_both(peer->pid, at, 4096);
 	read_mapped(peer->pid, peer->place[VM_HEAP], VM_BYTES);
-	vm_peer_end(peer);
 }
 
 TEST(another_process_with_the_same_number_is_not_taken_for_it)
@@ -510,10 +499,8 @@ static void read_in_child(const struct vm_peer *peer)
 	_exit(0);
 }
 
-TEST(children_of_ours_ask_the_kernel)
+TEST_WITH_PEER(children_of_ours_ask_the_kernel)
 {
-	struct vm_peer *peer = start();
-
 	read_mapped(peer->pid, peer->place[VM_HEAP], VM_BYTES);
 	for (int raw = 0; raw < 2; raw++) {
 		int status = -1;
@@ -525,7 +512,6 @@ TEST(children_of_ours_ask_the_kernel)
 		assert_int_equal(status, 0);
 	}
 	read_mapped(peer->pid, peer->place[VM_HEAP], VM_BYTES);
-	vm_peer_end(peer);
 }
 
 TEST(a_process_without_a_heap_is_the_kernels)
