@@ -129,9 +129,7 @@ SCENARIO(across)
 		job_add_program(&job, "across");
 		job_add(&job, refused ? "first" : off ? "off" : "all");
 	}
-	job_run(&job, &result);
-	verdict_skip(&result);
-	if (verdict_ended_well(&result, "across failed")) {
+	if (verdict_run(&job, &result, "across failed")) {
 		for (int i = 0; i < COLLECTIVES; i++) {
 			const char *name = collective_names[i];
 			char said[64] = "0";
@@ -178,9 +176,7 @@ SCENARIO(across_runs)
 		job_set(&job, "ONECOPY_LEVELS=on");
 	if (words[2])
 		job_add(&job, words[2]);
-	job_run(&job, &result);
-	verdict_skip(&result);
-	if (verdict_ended_well(&result, "across_runs failed"))
+	if (verdict_run(&job, &result, "across_runs failed"))
 		for (int i = 0; i < COLLECTIVES; i++)
 			sum += in_levels(&result, collective_names[i]);
 	if (!sum != han)
@@ -199,9 +195,7 @@ SCENARIO(across_mpis)
 	struct job_result result;
 
 	job_set(&job, "ONECOPY_LEVELS=on", "ONECOPY_BCAST=mpi");
-	job_run(&job, &result);
-	verdict_skip(&result);
-	if (verdict_ended_well(&result, "across_mpis failed")) {
+	if (verdict_run(&job, &result, "across_mpis failed")) {
 		if (in_levels(&result, "bcast"))
 			verdict_fail(&result, "%ld calls of bcast went in two levels",
 				     in_levels(&result, "bcast"));
@@ -309,9 +303,7 @@ static int measure_sent(struct job job, struct sent *sent, const char *what)
 	job_add(&job, "1");
 	for (int i = 0; i < SENDS; i++)
 		job_add(&job, sends[i].collective);
-	job_run(&job, &result);
-	verdict_skip(&result);
-	if (verdict_ended_well(&result, what))
+	if (verdict_run(&job, &result, what))
 		for (line = result.output; line && rows < MOST_SENT;
 		     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
 			rows += sscanf(line, "%31s %ld %*f %lf", sent[rows].collective,
@@ -322,9 +314,7 @@ static int measure_sent(struct job job, struct sent *sent, const char *what)
 
 static void fail_sent(const struct sent *sent, const char *than, double most)
 {
-	const struct job_result none = { .output = "" };
-
-	verdict_fail(&none, "%s of %ld bytes sent %.0f bytes between hosts, %s %.0f",
+	verdict_fail(NULL, "%s of %ld bytes sent %.0f bytes between hosts, %s %.0f",
 		     sent->collective, sent->size, sent->bytes, than, most);
 }
 
@@ -338,7 +328,7 @@ SCENARIO(across_bytes)
 
 	job_set(&job, "ONECOPY_LEVELS=on");
 	if (!rows || measure_sent(job, ours, "two levels") != rows)
-		verdict_fail(&(struct job_result){ .output = "" }, "rows are missing");
+		verdict_fail(NULL, "rows are missing");
 	for (int i = 0; i < rows; i++) {
 		double least = 0;
 

@@ -218,9 +218,8 @@ static void check_all(const struct job_result *result, const char *mechanism)
 {
 	long by_kmod = verdict_served(result, NULL, NULL, "kmod");
 	long by_cma = verdict_served(result, NULL, NULL, "cma");
-	const json_t *kmod = json_object_get(result->stats, "kmod");
-	json_int_t ended = json_integer_value(json_object_get(kmod, "gone")) +
-			   json_integer_value(json_object_get(kmod, "replaced"));
+	long ended =
+		verdict_number(result, "kmod", "gone") + verdict_number(result, "kmod", "replaced");
 
 	/* A region may end in the middle of an operation: as the heap around it is trimmed, or as
 	 * those that are outstanding need more regions than there may be. */

@@ -11,19 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/*
- * The MPI's own point-to-point messages would complain about the filter (and of what it denies
- * they lose bytes): this test is about onecopy's copies.
- */
-#define NO_CMA_IN_MPI \
-	(job_is_mpich ? "UCX_TLS=self,posix" : "OMPI_MCA_btl_vader_single_copy_mechanism=none")
-
 static void run_bytes(int ranks, bool denied, const char *mechanism)
 {
 	struct job job = job_mpi(ranks, NULL);
 	struct job_result result;
 
-	job_set(&job, NO_CMA_IN_MPI);
+	job_leave_cma_to_us(&job);
 	if (denied) {
 		job_add_program(&job, "deny");
 		job_add(&job, "process_vm_readv,process_vm_writev", "EPERM");
@@ -31,9 +24,7 @@ static void run_bytes(int ranks, bool denied, const char *mechanism)
 		job_set(&job, "ONECOPY_MECHANISM=cma");
 	}
 	job_add_program(&job, "bytes");
-	job_run(&job, &result);
-	if (verdict_ended_well(&result,
-			       denied ? "bytes failed under the filter" : "bytes failed")) {
+	if (verdict_run(&job, &result, denied ? "bytes failed under the filter" : "bytes failed")) {
 		const char *other = denied ? "cma" : "shm";
 
 		verdict_served_all(&result, mechanism);
@@ -64,7 +55,7 @@ SCENARIO(recover)
 	struct job_result result;
 
 	driver_need_mechanism("cma");
-	job_set(&job, NO_CMA_IN_MPI);
+	job_leave_cma_to_us(&job);
 	/* Else the first large copies go through slots, which need no permission. */
 	job_set(&job, "ONECOPY_MECHANISM=cma");
 	if (verdict_run(&job, &result, "recover failed")) {
@@ -229,7 +220,6 @@ static bool survivors_end(struct job job, int victim, const char *behind, bool *
  */
 SCENARIO(kill_finalize)
 {
-	const struct job_result none = { .output = (char *)(uintptr_t) "" };
 	int ranks = driver_ranks(words[0]), victim = atoi(words[1]);
 	bool stock = true, ours = true, came = false, through = false;
 
@@ -240,11 +230,11 @@ SCENARIO(kill_finalize)
 	for (int i = 0; i < FINALIZE_TRIES && ours && !through; i++)
 		ours = survivors_end(job_mpi(ranks, NULL), victim, "returns", &through);
 	if (!ours)
-		verdict_fail(&none, "after a death the survivors' MPI_Finalize waits in onecopy");
+		verdict_fail(NULL, "after a death the survivors' MPI_Finalize waits in onecopy");
 	else if (!came)
-		verdict_fail(&none, "no rank came to MPI_Finalize");
+		verdict_fail(NULL, "no rank came to MPI_Finalize");
 	else if (!through)
-		verdict_fail(&none, "no rank came through MPI_Finalize in %d jobs", FINALIZE_TRIES);
+		verdict_fail(NULL, "no rank came through MPI_Finalize in %d jobs", FINALIZE_TRIES);
 	verdict_done("kill_finalize: after a death the survivors' MPI_Finalize %s\n",
 		     stock ? "ends, with onecopy and without" :
 			     "waits in MPICH itself, and in nothing of onecopy's");

@@ -177,6 +177,12 @@ void job_add_behind(struct job *job, const char *how)
 	job_add(job, "sh");
 }
 
+void job_leave_cma_to_us(struct job *job)
+{
+	job_set(job, job_is_mpich ? "UCX_TLS=self,posix" :
+				    "OMPI_MCA_btl_vader_single_copy_mechanism=none");
+}
+
 void job_add_program(struct job *job, const char *name)
 {
 	job_add(job, job_text("%s/oc_%s_%s", job_programs, job_is_mpich ? "mpich" : "mpi", name));

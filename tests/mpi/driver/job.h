@@ -61,6 +61,9 @@ struct job job_stock(int ranks, const char *program);
 /* What is added next runs with behind.c's library behind onecopy's, if there is one. `how`: what
  * MPICH does then. */
 void job_add_behind(struct job *job, const char *how);
+/* The MPI's own messages are not copied singly: they would complain about a filter, and of what it
+ * denies they lose bytes, while the test is about onecopy's copies. */
+void job_leave_cma_to_us(struct job *job);
 /* Adds a test program by its name. */
 void job_add_program(struct job *job, const char *name);
 

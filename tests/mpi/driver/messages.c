@@ -7,13 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static json_int_t copies(const struct job_result *result, const char *reason)
+static json_int_t copies_by_kernel(const struct job_result *result, const char *reason)
 {
 	const json_t *messages = json_object_get(result->stats, "messages"), *row;
 	size_t i;
 
-	if (!reason)
-		return json_integer_value(json_object_get(messages, "copies"));
 	json_array_foreach(json_object_get(messages, "by_kernel"), i, row)
 	{
 		if (strstr(json_string_value(json_object_get(row, "reason")), reason))
@@ -29,8 +27,7 @@ static json_int_t copies(const struct job_result *result, const char *reason)
 SCENARIO(messages)
 {
 	int ranks = driver_ranks(words[0]);
-	json_int_t mapped = 0;
-	long large = 0;
+	long mapped = 0, large = 0, copies;
 
 	driver_need_mechanism("map");
 	driver_need_mechanism("cma");
@@ -49,44 +46,39 @@ SCENARIO(messages)
 			large = atol(word);
 			if (large <= 0)
 				verdict_fail(&result, "there was no large message");
-			if (!way && (mapped = copies(&result, NULL)) < large)
+			copies = verdict_number(&result, "messages", "copies");
+			if (!way && (mapped = copies) < large)
 				verdict_fail(&result,
 					     "%ld large messages, and only %ld copies by "
 					     "mapped memory",
-					     large, (long)mapped);
-			if (!way && (!copies(&result, "this rank's buffer") ||
-				     !copies(&result, "the other rank's buffer")))
+					     large, mapped);
+			if (!way && (!copies_by_kernel(&result, "this rank's buffer") ||
+				     !copies_by_kernel(&result, "the other rank's buffer")))
 				verdict_fail(&result, "nothing outside of the heaps was copied by "
 						      "the kernel");
-			if (way && copies(&result, NULL))
+			if (way && copies)
 				verdict_fail(&result, "messages were mapped");
 		}
 		job_free(&result);
 	}
 	verdict_done("messages: %d ranks: every byte right; %ld copies by mapped memory, of %ld "
 		     "messages that are large and of malloc, none where it is switched off\n",
-		     ranks, (long)mapped, large);
-}
-
-static json_int_t pushed_bytes(const struct job_result *result)
-{
-	return json_integer_value(
-		json_object_get(json_object_get(result->stats, "messages"), "pushed_bytes"));
+		     ranks, mapped, large);
 }
 
 enum { RUNS = 10 };
 
 /* Of a whole run of the program. `more`: a variable to set, or NULL; `must`: some. */
-static json_int_t push(const char *more, bool must)
+static long push(const char *more, bool must)
 {
 	struct job job = job_mpi(2, "pushed");
 	struct job_result result;
-	json_int_t pushed = 0;
+	long pushed = 0;
 
 	if (more)
 		job_set(&job, more);
 	if (verdict_run(&job, &result, "pushed failed"))
-		pushed = pushed_bytes(&result);
+		pushed = verdict_number(&result, "messages", "pushed_bytes");
 	if (more && pushed)
 		verdict_fail(&result, "senders have copied where it is switched off");
 	if (must && !pushed)
@@ -102,7 +94,7 @@ static json_int_t push(const char *more, bool must)
  */
 SCENARIO(pushed)
 {
-	json_int_t pushed = 0;
+	long pushed = 0;
 
 	(void)words;
 	driver_need_mechanism("cma");
@@ -111,7 +103,7 @@ SCENARIO(pushed)
 	push("ONECOPY_MESSAGES=off", false);
 	verdict_done("pushed: every byte right; %ld bytes by senders, none where it is switched "
 		     "off\n",
-		     (long)pushed);
+		     pushed);
 }
 
 /* messages_die RANKS: a rank ends in the middle of its messages, and the job ends by it alone; with

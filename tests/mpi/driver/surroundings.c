@@ -11,13 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As in faults.c: the MPI's own copies are not what is tested. */
-static void leave_cma_to_us(struct job *job)
-{
-	job_set(job, job_is_mpich ? "UCX_TLS=self,posix" :
-				    "OMPI_MCA_btl_vader_single_copy_mechanism=none");
-}
-
 /* All is served; or nothing is, and there is a sentence with these words. */
 static void check_served(const struct job_result *result, bool served, const char *words)
 {
@@ -53,7 +46,7 @@ SCENARIO(refused_calls)
 		struct job job = job_mpi(2, NULL);
 		struct job_result result;
 
-		leave_cma_to_us(&job);
+		job_leave_cma_to_us(&job);
 		job_set(&job, "OC_TEST_STOCK=1"); /* what the MPI gets wrong by itself */
 		job_add_program(&job, "deny");
 		job_add(&job, row[i].calls, row[i].error);

@@ -72,6 +72,7 @@ bool verdict_ended_well(const struct job_result *result, const char *what)
 bool verdict_run(const struct job *job, struct job_result *result, const char *what)
 {
 	job_run(job, result);
+	verdict_skip(result);
 	return verdict_ended_well(result, what);
 }
 
@@ -181,6 +182,12 @@ static long sum(const struct job_result *result, const char *number, const char 
 	return total;
 }
 
+long verdict_number(const struct job_result *result, const char *part, const char *name)
+{
+	return (long)json_integer_value(
+		json_object_get(json_object_get(result->stats, part), name));
+}
+
 long verdict_served(const struct job_result *result, const char *collective, const char *algorithm,
 		    const char *mechanism)
 {
@@ -192,7 +199,8 @@ long verdict_recovered(const struct job_result *result, const char *collective)
 	return sum(result, "recovered", collective, NULL, NULL, is_mechanism);
 }
 
-long verdict_handed_back(const struct job_result *result, const char *collective)
+/* Of all collectives for NULL, and for a reason with these words in it. */
+static long handed_back(const struct job_result *result, const char *collective, const char *words)
 {
 	long calls = 0;
 	size_t i;
@@ -200,10 +208,21 @@ long verdict_handed_back(const struct job_result *result, const char *collective
 
 	json_array_foreach(json_object_get(result->stats, "handed_back"), i, row)
 	{
-		if (!strcasecmp(text(row, "collective"), collective) && !is_mpis_own(row))
+		if ((!collective || !strcasecmp(text(row, "collective"), collective)) &&
+		    strstr(text(row, "reason"), words) && !is_mpis_own(row))
 			calls += (long)json_integer_value(json_object_get(row, "calls"));
 	}
 	return calls;
+}
+
+long verdict_handed_back(const struct job_result *result, const char *collective)
+{
+	return handed_back(result, collective, "");
+}
+
+long verdict_left_to_mpi(const struct job_result *result)
+{
+	return handed_back(result, NULL, "leaves it to the MPI");
 }
 
 void verdict_handed_back_only(const struct job_result *result, const char *words)
@@ -272,19 +291,4 @@ void verdict_served_at_least(const struct job_result *result, const char *mechan
 		verdict_fail(result, "the program expected nothing to be served");
 	if (mechanism && !verdict_served(result, NULL, NULL, mechanism))
 		verdict_fail(result, "mechanism %s served nothing", mechanism);
-}
-
-long verdict_left_to_mpi(const struct job_result *result)
-{
-	long calls = 0;
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(json_object_get(result->stats, "handed_back"), i, row)
-	{
-		if (strstr(json_string_value(json_object_get(row, "reason")),
-			   "leaves it to the MPI"))
-			calls += (long)json_integer_value(json_object_get(row, "calls"));
-	}
-	return calls;
 }

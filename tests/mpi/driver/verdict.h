@@ -26,7 +26,7 @@ void verdict_skip(const struct job_result *result);
 
 /* Ended by itself with status 0. Everything else is a failure. */
 bool verdict_ended_well(const struct job_result *result, const char *what);
-/* Runs the job: has it ended well? */
+/* Runs the job: has it ended well? Ends the driver as skipped where the program says so. */
 bool verdict_run(const struct job *job, struct job_result *result, const char *what);
 
 /* How often `word` is in its output. */
@@ -36,6 +36,8 @@ long verdict_expected(const struct job_result *result, const char *collective);
 /* The word behind `key` at the start of a line, copied to word; false: there is no such line. */
 bool verdict_word(const struct job_result *result, const char *key, char *word, size_t bytes);
 
+/* A number of a part of the statistics, "heap" or "messages". */
+long verdict_number(const struct job_result *result, const char *part, const char *name);
 /*
  * Calls in the statistics; NULL for algorithm or mechanism: any. An algorithm without a parameter
  * stands for itself with every parameter, a mechanism for every combination that it is part of.
