@@ -374,11 +374,8 @@ static void run_inside(const struct place *place)
 		}
 		if (first)
 			meet(i % 5, place);
-		for (int c = 1; c >= 0; c--) {
-			MPI_Wait(&call[c].request, MPI_STATUS_IGNORE);
-			checked_verify(&call[c]);
-			checked_close(&call[c]);
-		}
+		for (int c = 1; c >= 0; c--)
+			checked_end(&call[c]);
 		if (!first)
 			meet(i % 5, place);
 	}
@@ -404,11 +401,8 @@ static void run_reworded(MPI_Comm comm, int ranks)
 		checked_open(&call[i], comm, &spec);
 		checked_start(&call[i]);
 	}
-	for (int i = 19; i >= 0; i--) {
-		MPI_Wait(&call[i].request, MPI_STATUS_IGNORE);
-		checked_verify(&call[i]);
-		checked_close(&call[i]);
-	}
+	for (int i = 19; i >= 0; i--)
+		checked_end(&call[i]);
 }
 
 /* Persistent ones that are freed while they are under way; none can be cancelled. */
@@ -423,8 +417,7 @@ static void run_freed(MPI_Comm comm, const struct place *place, int ranks)
 
 		spec.collective = in_levels[i];
 		checked_open(&call[i], comm, &spec);
-		checked_init(&call[i]);
-		checked_restart(&call[i]);
+		checked_begin(&call[i], FORM_PERSISTENT);
 		expected[spec.collective] += (unsigned int)started_goes_in_levels(place, &spec);
 	}
 	if (started_goes_in_levels(place, &call[0].spec)) {

@@ -152,7 +152,5 @@ int main(int argc, char **argv)
 	with_info();
 	errors();
 	collectives(ROUNDS);
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end("alloc: %d rounds on %d ranks, every byte right\n", ROUNDS + 1, ranks);
 }

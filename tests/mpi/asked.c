@@ -91,8 +91,7 @@ static void open_window(int allocate)
 		MPI_Win_create(&own, sizeof(own), sizeof(own), MPI_INFO_NULL, MPI_COMM_WORLD,
 			       &window);
 	*counter = expected = 0;
-	MPI_Barrier(MPI_COMM_WORLD);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(MPI_COMM_WORLD);
 	MPI_Win_lock_all(0, window);
 }
 
@@ -148,24 +147,17 @@ static void start_others(void)
 		open_other(i);
 }
 
-static void end_other(int i)
-{
-	MPI_Wait(&other[i].request, MPI_STATUS_IGNORE);
-	checked_verify(&other[i]);
-	checked_close(&other[i]);
-}
-
 static void end_others(void)
 {
 	for (int i = 0; i < CALLS; i++)
-		end_other(i);
+		checked_end(&other[i]);
 }
 
 static void ask_others(void)
 {
 	for (int i = 0; i < CALLS; i++) {
 		open_other(i);
-		end_other(i);
+		checked_end(&other[i]);
 	}
 }
 
@@ -258,16 +250,12 @@ int main(int argc, char **argv)
 	}
 	MPI_Comm_split(MPI_COMM_WORLD, rank > ASKED, 0, &pair);
 	/* It has a team then, so that its nonblocking calls are served. */
-	checked_run(pair, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
+	case_barrier(pair);
 	for (int k = 0; k < KINDS; k++)
 		for (int form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++)
 			all += run(&kinds[k], (enum form)form);
-	if (!rank)
-		printf("usually all %.9f\n", all);
 	MPI_Comm_free(&pair);
 	for (int i = 0; i < MESSAGES && rank <= ASKED; i++)
 		free(message[i]);
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end("usually all %.9f\n", all);
 }

@@ -36,8 +36,7 @@ int main(int argc, char **argv)
 		       &window);
 	for (int turn = 0; turn < TURNS; turn++) {
 		count((rank + turn) % ranks, turn * COUNTS, window);
-		MPI_Barrier(MPI_COMM_WORLD);
-		case_count(CASE_BARRIER, ranks > 1);
+		case_barrier(MPI_COMM_WORLD);
 	}
 	MPI_Win_free(&window);
 	free(counter);

@@ -67,10 +67,14 @@ static void tell_ranks(int *rank, int *ranks)
 		*ranks = world_size;
 }
 
-void case_begin_threads(int *argc, char ***argv, int *provided, int *rank, int *ranks)
+void case_begin_threads(int *argc, char ***argv, int *rank, int *ranks)
 {
-	MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
+	int provided;
+
+	MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
 	tell_ranks(rank, ranks);
+	if (provided != MPI_THREAD_MULTIPLE)
+		case_fail("this test needs MPI_THREAD_MULTIPLE");
 }
 
 void case_begin(int *argc, char ***argv, int *rank, int *ranks)
@@ -166,6 +170,11 @@ int case_run(MPI_Comm comm, const struct case_call *call)
 		checked_verify(&checked);
 	checked_close(&checked);
 	return err;
+}
+
+void case_barrier(MPI_Comm comm)
+{
+	checked_run(comm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
 }
 
 void case_stop_counting(void)

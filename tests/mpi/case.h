@@ -47,8 +47,8 @@ struct case_call {
 
 /* MPI_Init(), and this rank's number and how many there are; or NULL. */
 void case_begin(int *argc, char ***argv, int *rank, int *ranks);
-/* With MPI_THREAD_MULTIPLE. */
-void case_begin_threads(int *argc, char ***argv, int *provided, int *rank, int *ranks);
+/* With MPI_THREAD_MULTIPLE, or the job ends. */
+void case_begin_threads(int *argc, char ***argv, int *rank, int *ranks);
 /* case_report(), the one line of what was done, by rank 0, and MPI_Finalize(): 0. */
 int case_end(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* MPI's return code when the communicator returns errors; what was delivered is checked only on
@@ -73,6 +73,8 @@ void case_all_neighbors(MPI_Comm comm, MPI_Info info, MPI_Comm *graph);
 /* Whether MPI_IN_PLACE or a root make a difference in this collective. */
 int case_has_in_place(enum case_collective collective);
 int case_has_root(enum case_collective collective);
+/* MPI_Barrier(), counted. Behind it nonblocking calls are served: their team is there. */
+void case_barrier(MPI_Comm comm);
 /* Bytes of the largest buffer of the call. */
 size_t case_buffer_bytes(const struct case_call *call, int ranks);
 /*

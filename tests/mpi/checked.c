@@ -184,12 +184,12 @@ void checked_open(struct checked *c, MPI_Comm comm, const struct checked_spec *s
 		avoid_faults(c);
 	if (c->ranks > CHECKED_RANKS)
 		case_fail("these tests are for up to %d ranks", CHECKED_RANKS);
-	if (!layout_count)
-		layouts_make();
 	if (spec->collective == CASE_BARRIER) {
 		c->arguments = (struct arguments){ .collective = CASE_BARRIER, .comm = comm };
 		return;
 	}
+	if (!layout_count)
+		layouts_make();
 	checked_place(c);
 	fill_arguments(c);
 	if (checked_is_reduce_scatter(spec->collective))
@@ -283,6 +283,18 @@ void checked_restart(struct checked *c)
 	must_succeed(c, MPI_Start(&c->request), "MPI_Start");
 }
 
+void checked_begin(struct checked *c, enum form form)
+{
+	if (form == FORM_BLOCKING) {
+		must_succeed(c, checked_call(c), "blocking");
+	} else if (form == FORM_NONBLOCKING) {
+		checked_start(c);
+	} else {
+		checked_init(c);
+		checked_restart(c);
+	}
+}
+
 static void verify_side(const struct checked *c, const struct checked_side *side, const char *what)
 {
 	if (!memcmp(side->memory, side->expected, side->bytes))
@@ -367,22 +379,22 @@ void checked_close(struct checked *c)
 	free(c->recv.expected);
 }
 
+void checked_end(struct checked *c)
+{
+	/* Nothing but the call itself of a blocking one. */
+	if (c->form != FORM_BLOCKING)
+		must_succeed(c, MPI_Wait(&c->request, MPI_STATUS_IGNORE), "MPI_Wait");
+	if (c->request != MPI_REQUEST_NULL)
+		MPI_Request_free(&c->request);
+	checked_verify(c);
+	checked_close(c);
+}
+
 void checked_run(MPI_Comm comm, const struct checked_spec *spec, enum form form)
 {
 	struct checked c;
 
 	checked_open(&c, comm, spec);
-	if (form == FORM_BLOCKING) {
-		must_succeed(&c, checked_call(&c), "blocking");
-	} else if (form == FORM_NONBLOCKING) {
-		checked_start(&c);
-		must_succeed(&c, MPI_Wait(&c.request, MPI_STATUS_IGNORE), "MPI_Wait");
-	} else {
-		checked_init(&c);
-		checked_restart(&c);
-		must_succeed(&c, MPI_Wait(&c.request, MPI_STATUS_IGNORE), "MPI_Wait");
-		MPI_Request_free(&c.request);
-	}
-	checked_verify(&c);
-	checked_close(&c);
+	checked_begin(&c, form);
+	checked_end(&c);
 }

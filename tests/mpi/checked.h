@@ -73,12 +73,16 @@ int checked_call(struct checked *call);
 void checked_start(struct checked *call);
 void checked_init(struct checked *call);
 void checked_restart(struct checked *call);
+/* In that form, a persistent one started once. */
+void checked_begin(struct checked *call, enum form form);
 /* To count a start by MPI_Start() or MPI_Startall(). */
 void checked_count(const struct checked *call);
 void checked_verify(const struct checked *call);
 /* Whether the bytes are there, where nobody waited. */
 int checked_is_right(const struct checked *call);
 void checked_close(struct checked *call);
+/* Waits for it by MPI_Wait(), frees a persistent one, and these two. */
+void checked_end(struct checked *call);
 /* All of it, waiting with MPI_Wait(). */
 void checked_run(MPI_Comm comm, const struct checked_spec *spec, enum form form);
 

@@ -52,13 +52,11 @@ static void started_after_free(void)
 	int values[ELEMENTS];
 
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-	MPI_Barrier(comm); /* so that what comes after it is served */
-	case_count(CASE_BARRIER, 1);
+	case_barrier(comm); /* so that what comes after it is served */
 	MPI_Bcast_init(values, ELEMENTS, MPI_INT, 0, comm, MPI_INFO_NULL, &request);
 	MPI_Comm_free(&comm);
 	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other);
-	MPI_Barrier(other);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(other);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < ELEMENTS; i++)
 			values[i] = rank ? -1 : round + i;
@@ -235,8 +233,7 @@ static void handed_back(void)
 	MPI_Type_contiguous(BIG, MPI_UNSIGNED_CHAR, &big);
 	MPI_Type_commit(&big);
 	MPI_Op_create(add_bytes, 1, &add);
-	MPI_Barrier(comm); /* so that what comes after it is served */
-	case_count(CASE_BARRIER, 1);
+	case_barrier(comm); /* so that what comes after it is served */
 	if (rank)
 		MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	MPI_Ibcast(&value, 1, MPI_INT, 0, comm, &request[0]);
@@ -291,10 +288,8 @@ static void called_back(void)
 		*d = (struct deletion){ .in = rank + round };
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 		MPI_Comm_dup(MPI_COMM_WORLD, &d->comm);
-		MPI_Barrier(comm); /* so that what comes after it is served */
-		MPI_Barrier(d->comm);
-		case_count(CASE_BARRIER, 1);
-		case_count(CASE_BARRIER, 1);
+		case_barrier(comm); /* so that what comes after it is served */
+		case_barrier(d->comm);
 		MPI_Allreduce_init(&unused, &unused, 0, MPI_INT, MPI_SUM, d->comm, MPI_INFO_NULL,
 				   &d->freed);
 		MPI_Type_vector(2, 1, 3, MPI_INT, &type);
@@ -401,8 +396,7 @@ static void refused(void)
 	if (class != MPI_ERR_BUFFER)
 		case_fail("an MPI_Allreduce into NULL: class %d, not MPI_ERR_BUFFER", class);
 	aliased(comm);
-	MPI_Barrier(comm);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(comm);
 	if (rank)
 		MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
 	MPI_Ibarrier(comm, &request);
@@ -451,8 +445,7 @@ static void without_a_handler(void)
 	MPI_Group_free(&all);
 	MPI_Comm_create_errhandler(count_error, &counts);
 	for (int i = 0; i < 2; i++) {
-		MPI_Barrier(made[i]);
-		case_count(CASE_BARRIER, 1);
+		case_barrier(made[i]);
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 		if ((long_bcast(made[i]) != MPI_SUCCESS) != (rank != 0))
 			case_fail("a long MPI_Bcast is the root's error, or not the others'");

@@ -66,7 +66,5 @@ int main(int argc, char **argv)
 	}
 	for (int c = 0; c < COMMS; c++)
 		MPI_Comm_free(&comm[c]);
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end("crosswise: %d calls on %d ranks\n", ROUNDS * COMMS * CALLS, ranks);
 }

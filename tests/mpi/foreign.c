@@ -9,7 +9,6 @@
 #include "checked.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { CHILDREN = 2, COUNT = 3000, ROUNDS = 6, SPAWNS = 2, BURNERS = 2 };
@@ -210,8 +209,7 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		case_fail("usage: foreign intercomm|spawn|connect|spawn_multiple");
 	MPI_Comm_get_parent(&parent);
-	checked_run(MPI_COMM_WORLD, &(struct checked_spec){ .collective = CASE_BARRIER },
-		    FORM_BLOCKING);
+	case_barrier(MPI_COMM_WORLD);
 	if (!strcmp(argv[1], "intercomm"))
 		intercomm();
 	else if (!strcmp(argv[1], "spawn"))
@@ -220,11 +218,8 @@ int main(int argc, char **argv)
 		spawn_multiple(argv[0]);
 	else
 		connect_halves();
-	if (parent == MPI_COMM_NULL) {
-		case_report();
-		if (rank % 100 == 0)
-			printf("foreign: %s of %d ranks, every result right\n", argv[1], ranks);
-	}
+	if (parent == MPI_COMM_NULL)
+		return case_end("foreign: %s of %d ranks, every result right\n", argv[1], ranks);
 	MPI_Finalize();
 	return 0;
 }

@@ -129,25 +129,18 @@ static void fork_beside_a_collective(int value)
 
 int main(int argc, char **argv)
 {
-	int provided;
-
-	case_begin_threads(&argc, &argv, &provided, &rank, &ranks);
+	case_begin_threads(&argc, &argv, &rank, &ranks);
 	memory = malloc(BYTES);
 	if (!memory)
 		case_fail("no memory");
 	check_fork(9, 1);
 	/* There is a team then, so that nonblocking calls are served. */
-	MPI_Barrier(MPI_COMM_WORLD);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(MPI_COMM_WORLD);
 	for (int round = 0; round < ROUNDS; round++)
 		fork_beside_a_collective(2 * (round + 1));
 	free(memory);
-	if (!rank)
-		printf("forks: %d of fork() in each rank%s\n", 2 * (ROUNDS + 1),
-		       is_on_a_stack_of_malloc(8) ? "" :
-						    "; none on a stack of malloc, which glibc "
-						    "from 2.41 on makes impossible");
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end("forks: %d of fork() in each rank%s\n", 2 * (ROUNDS + 1),
+			is_on_a_stack_of_malloc(8) ? "" :
+						     "; none on a stack of malloc, which glibc "
+						     "from 2.41 on makes impossible");
 }

@@ -42,7 +42,5 @@ int main(int argc, char **argv)
 	bcasts(memory, rank, HEAP_CALLS);
 	bcasts(fixed, rank, STATIC_CALLS);
 	free(memory);
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end("heap: %d Bcasts\n", HEAP_CALLS + STATIC_CALLS);
 }

@@ -43,7 +43,5 @@ int main(int argc, char **argv)
 		MPI_Comm_free(&copy);
 		MPI_Comm_free(&first);
 	}
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end("idup: %d rounds on %d ranks\n", ROUNDS, ranks);
 }

@@ -7,7 +7,6 @@
 #include "large.h"
 #include "checked.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static int rank, ranks, stock;
@@ -117,19 +116,14 @@ int main(int argc, char **argv)
 	} else {
 		case_all_neighbors(MPI_COMM_WORLD, MPI_INFO_NULL, &graph);
 		/* A nonblocking call would be the MPI's until the communicator is known. */
-		checked_run(graph, &(struct checked_spec){ .collective = CASE_BARRIER },
-			    FORM_BLOCKING);
+		case_barrier(graph);
 		moved = large_types();
 		calls = all_calls(MPI_COMM_WORLD);
-		case_report();
 		case_stop_counting();
 		if (!under_stock)
 			beyond_all_memory();
 	}
 	MPI_Comm_free(&graph);
-	if (!rank)
-		printf("large: %d layouts, %d calls of ranks with large and with int counts\n",
-		       moved, calls);
-	MPI_Finalize();
-	return 0;
+	return case_end("large: %d layouts, %d calls of ranks with large and with int counts\n",
+			moved, calls);
 }

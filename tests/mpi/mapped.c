@@ -153,16 +153,13 @@ static void check_locked(int flags, const char *name)
 	int files;
 	long before, after;
 
-	MPI_Barrier(MPI_COMM_WORLD);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(MPI_COMM_WORLD);
 	before = used_bytes(&files);
-	MPI_Barrier(MPI_COMM_WORLD);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(MPI_COMM_WORLD);
 	if (mlockall(flags))
 		skip(name);
 	use_memory();
-	MPI_Barrier(MPI_COMM_WORLD);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(MPI_COMM_WORLD);
 	after = used_bytes(&files);
 	munlockall();
 	if (after - before > 96L * MIB)
@@ -222,9 +219,6 @@ int main(int argc, char **argv)
 	check_locked(MCL_FUTURE, "MCL_FUTURE");
 	check_locked(MCL_CURRENT | MCL_FUTURE, "MCL_CURRENT | MCL_FUTURE");
 	check_replaced();
-	if (!rank)
-		printf("mapped: neither dumped nor filled nor held by children, and seen as it is\n");
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end(
+		"mapped: neither dumped nor filled nor held by children, and seen as it is\n");
 }

@@ -227,8 +227,5 @@ int main(int argc, char **argv)
 			case_fail("form %d: the front end allocated nothing", form);
 	}
 	without_copy(rank, ranks);
-	if (!rank)
-		printf("memory: %d allocations failed in turn, each without a hang\n", total);
-	MPI_Finalize();
-	return 0;
+	return case_end("memory: %d allocations failed in turn, each without a hang\n", total);
 }

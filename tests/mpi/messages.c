@@ -539,16 +539,13 @@ static long run_mixes(uint64_t seed, long rounds, int threads)
 
 int main(int argc, char **argv)
 {
-	int threads = argc > 3 ? atoi(argv[3]) : 1, provided;
+	int threads = argc > 3 ? atoi(argv[3]) : 1;
 	long large, sum = 0;
 
-	if (threads > 1) {
-		case_begin_threads(&argc, &argv, &provided, &rank, &ranks);
-		if (provided < MPI_THREAD_MULTIPLE)
-			threads = 1;
-	} else {
+	if (threads > 1)
+		case_begin_threads(&argc, &argv, &rank, &ranks);
+	else
 		case_begin(&argc, &argv, &rank, &ranks);
-	}
 	if (argc == 2 && !strcmp(argv[1], "die"))
 		return die();
 	if (argc < 3 || threads < 1 || threads > THREADS_MOST)
@@ -559,8 +556,5 @@ int main(int argc, char **argv)
 	windows(0);
 	windows(1);
 	MPI_Reduce(&large, &sum, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-	if (!rank)
-		printf("large %ld\n", sum);
-	MPI_Finalize();
-	return 0;
+	return case_end("large %ld\n", sum);
 }

@@ -178,9 +178,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < MISMATCHES; i++)
 		run(&mismatches[i], rank, ranks);
 	run_lengths(rank, ranks);
-	if (!rank)
-		printf("mismatch: %d kinds on %d ranks, each an error that names two ranks\n",
-		       MISMATCHES, ranks);
-	MPI_Finalize();
-	return 0;
+	return case_end("mismatch: %d kinds on %d ranks, each an error that names two ranks\n",
+			MISMATCHES, ranks);
 }

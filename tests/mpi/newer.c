@@ -46,8 +46,7 @@ int main(int argc, char **argv)
 		sum[i] = malloc(COUNT * sizeof(*sum[i]));
 	if (!get_all || !get_any || !get_some || !own || !sum[0] || !sum[1])
 		case_fail("the functions are not there, or no memory");
-	MPI_Barrier(MPI_COMM_WORLD);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(MPI_COMM_WORLD);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < COUNT; i++)
 			own[i] = i + rank + round;
@@ -66,7 +65,5 @@ int main(int argc, char **argv)
 	free(own);
 	for (int i = 0; i < CALLS; i++)
 		free(sum[i]);
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end("newer: %d rounds on %d ranks\n", ROUNDS, ranks);
 }

@@ -113,8 +113,7 @@ static void make_comms(MPI_Comm comms[COMMS])
 	for (int c = 0; c < COMMS; c++) {
 		MPI_Comm_dup(MPI_COMM_WORLD, &comms[c]);
 		/* Its team is made here, so that what follows is served. */
-		checked_run(comms[c], &(struct checked_spec){ .collective = CASE_BARRIER },
-			    FORM_BLOCKING);
+		case_barrier(comms[c]);
 	}
 }
 
@@ -133,19 +132,12 @@ static void run_round(int round)
 		checked_open(&calls[i], comms[pick(COMMS)], &spec);
 		if (i % 2 && ranks > 1)
 			checked_own_handles(&calls[i]);
-		if (i % 5 == 0) {
-			checked_init(&calls[i]);
-			checked_restart(&calls[i]);
-		} else {
-			checked_start(&calls[i]);
-		}
+		checked_begin(&calls[i], i % 5 ? FORM_NONBLOCKING : FORM_PERSISTENT);
 		if (i % 2 && ranks > 1)
 			checked_free_handles(&calls[i]);
 		/* A blocking one between them. */
 		if (i % 25 == 24)
-			checked_run(comms[i % COMMS],
-				    &(struct checked_spec){ .collective = CASE_BARRIER },
-				    FORM_BLOCKING);
+			case_barrier(comms[i % COMMS]);
 	}
 	/* Those of one rank are the MPI's, and Open MPI 4.1.4 crashes where a communicator is freed
 	 * under a call of its own. */
@@ -155,12 +147,8 @@ static void run_round(int round)
 	for (int i = 0; i < CALLS; i++)
 		MPI_Wait(&calls[(first + i * 3) % CALLS].request, MPI_STATUS_IGNORE);
 	messages_end(round);
-	for (int i = 0; i < CALLS; i++) {
-		checked_verify(&calls[i]);
-		if (calls[i].request != MPI_REQUEST_NULL)
-			MPI_Request_free(&calls[i].request);
-		checked_close(&calls[i]);
-	}
+	for (int i = 0; i < CALLS; i++)
+		checked_end(&calls[i]);
 	for (int c = 0; c < COMMS; c++)
 		if (comms[c] != MPI_COMM_NULL)
 			MPI_Comm_free(&comms[c]);

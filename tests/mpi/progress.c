@@ -8,7 +8,6 @@
 #include "progress.h"
 #include "checked.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { MESSAGE = 1 << 20, TAG = 11 };
@@ -278,9 +277,7 @@ static void first_use(int bytes, int elements)
 	checked_start(&call);
 	if (rank == 0)
 		MPI_Send(out, bytes, MPI_BYTE, 1, TAG, other);
-	MPI_Wait(&call.request, MPI_STATUS_IGNORE);
-	checked_verify(&call);
-	checked_close(&call);
+	checked_end(&call);
 	MPI_Comm_free(&comm);
 }
 
@@ -333,14 +330,13 @@ int main(int argc, char **argv)
 	only = argv + 1;
 	MPI_Comm_dup(MPI_COMM_WORLD, &warm);
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
-	checked_run(warm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
+	case_barrier(warm);
 	on_a_used_one(blocking, warm);
 	/* As long as there are windows, whoever waits spins (mpi/pmpi/request.c). */
 	progress_more_begin(other);
 	on_a_used_one(progress_more, warm);
 	on_a_used_one(progress_windows, warm);
 	/* What follows has no team: its operations are the MPI's. */
-	case_report();
 	case_stop_counting();
 	on_fresh_ones(progress_more);
 #ifndef MPICH_VERSION
@@ -354,9 +350,6 @@ int main(int argc, char **argv)
 		first_use(i % 2 ? MESSAGE : 8, i / 2 ? 9000 : 1);
 	MPI_Comm_free(&warm);
 	MPI_Comm_free(&other);
-	if (!rank)
-		printf("progress: %d rounds on %d ranks, inside %d blocking calls\n", rounds, ranks,
-		       inside);
-	MPI_Finalize();
-	return 0;
+	return case_end("progress: %d rounds on %d ranks, inside %d blocking calls\n", rounds,
+			ranks, inside);
 }

@@ -134,14 +134,7 @@ static void begin(const struct kind *kind, struct checked *call, MPI_Request *re
 		kind->make(request);
 		return;
 	}
-	if (kind->form == FORM_BLOCKING) {
-		checked_call(call);
-	} else if (kind->form == FORM_NONBLOCKING) {
-		checked_start(call);
-	} else {
-		checked_init(call);
-		checked_restart(call);
-	}
+	checked_begin(call, kind->form);
 	*request = call->request;
 }
 
@@ -163,8 +156,7 @@ static void between_others(const struct kind *kind)
 
 	case_all_neighbors(MPI_COMM_WORLD, MPI_INFO_NULL, &comm);
 	/* The call in which its team is made or refused. */
-	MPI_Barrier(comm);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(comm);
 	checked_open(&call, comm, &spec);
 	for (int i = 0; i < 5; i++) {
 		before[i % 2] = rank ? -1 : 70 + i % 2;

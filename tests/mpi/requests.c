@@ -60,12 +60,8 @@ static void mix_start(struct mix *mix, int persistent)
 		struct checked_spec spec = next_spec();
 
 		checked_open(&mix->call[i], comm, &spec);
-		if (persistent && i % 2) {
-			checked_init(&mix->call[i]);
-			checked_restart(&mix->call[i]);
-		} else {
-			checked_start(&mix->call[i]);
-		}
+		checked_begin(&mix->call[i],
+			      persistent && i % 2 ? FORM_PERSISTENT : FORM_NONBLOCKING);
 	}
 	/* In between the collectives' requests, not behind them. */
 	MPI_Irecv(mix->in, MESSAGE, MPI_INT, from, 9, MPI_COMM_WORLD, &mix->request[2]);
@@ -244,11 +240,8 @@ static void many_outstanding(void)
 		checked_start(&call[i]);
 		checked_free_handles(&call[i]);
 	}
-	for (int i = MANY - 1; i >= 0; i--) {
-		MPI_Wait(&call[i].request, MPI_STATUS_IGNORE);
-		checked_verify(&call[i]);
-		checked_close(&call[i]);
-	}
+	for (int i = MANY - 1; i >= 0; i--)
+		checked_end(&call[i]);
 }
 
 /*
@@ -273,8 +266,7 @@ static void free_active(void)
 		MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
-	MPI_Barrier(comm);
-	case_count(CASE_BARRIER, 1);
+	case_barrier(comm);
 	checked_verify(&call);
 	checked_close(&call);
 }
@@ -286,7 +278,7 @@ static void free_communicator(void)
 	MPI_Comm other;
 
 	MPI_Comm_dup(comm, &other);
-	checked_run(other, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
+	case_barrier(other);
 	for (int i = 0; i < 4; i++) {
 		struct checked_spec spec = next_spec();
 
@@ -294,11 +286,8 @@ static void free_communicator(void)
 		checked_start(&call[i]);
 	}
 	MPI_Comm_free(&other);
-	for (int i = 0; i < 4; i++) {
-		MPI_Wait(&call[i].request, MPI_STATUS_IGNORE);
-		checked_verify(&call[i]);
-		checked_close(&call[i]);
-	}
+	for (int i = 0; i < 4; i++)
+		checked_end(&call[i]);
 }
 
 /* Each round frees its types and operation, so that the next one's handles are the same numbers. */
@@ -314,12 +303,10 @@ static void recycle_handles(void)
 		if (i % 2) {
 			checked_start(&call);
 			checked_free_handles(&call);
-			MPI_Wait(&call.request, MPI_STATUS_IGNORE);
 		} else if (checked_call(&call) != MPI_SUCCESS) {
 			case_fail("a call failed");
 		}
-		checked_verify(&call);
-		checked_close(&call);
+		checked_end(&call);
 	}
 }
 
@@ -392,7 +379,7 @@ int main(int argc, char **argv)
 	case_begin(&argc, &argv, &rank, &ranks);
 	layouts_make();
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-	checked_run(comm, &(struct checked_spec){ .collective = CASE_BARRIER }, FORM_BLOCKING);
+	case_barrier(comm);
 	for (int i = 0; i < 4; i++)
 		complete_in_every_way(getenv("OC_TEST_STOCK") ? 0 : i % 2);
 	many_outstanding();

@@ -26,7 +26,6 @@ static int short_lived_uses;
 static unsigned long steps, calls;
 
 static struct checked pending[MOST_PENDING];
-static int pending_persistent[MOST_PENDING];
 static int pending_count, message_pending;
 static MPI_Request message_request[2];
 static int out[MESSAGE], in[MESSAGE], message_ints, message_step;
@@ -189,14 +188,16 @@ static void flush_all(void)
 		return;
 	complete_some_way(request, count);
 	for (int i = 0; i < pending_count; i++) {
+		int persistent = pending[i].form == FORM_PERSISTENT;
+
 		checked_verify(&pending[i]);
-		if (pending_persistent[i] && next(2)) { /* once more, now alone */
+		if (persistent && next(2)) { /* once more, now alone */
 			checked_fill(&pending[i], ++calls + 1000000);
 			checked_restart(&pending[i]);
 			MPI_Wait(&request[i], MPI_STATUS_IGNORE);
 			checked_verify(&pending[i]);
 		}
-		if (pending_persistent[i])
+		if (persistent)
 			MPI_Request_free(&request[i]);
 		checked_close(&pending[i]);
 	}
@@ -243,25 +244,12 @@ static void one_call(int which)
 		return;
 	}
 	checked_open(call, comm[which], &spec);
-	pending_persistent[pending_count] = form == 3;
-	if (form == 3) {
-		checked_init(call);
-		checked_restart(call);
-	} else {
-		if (!own)
-			checked_own_handles(call);
-		checked_start(call);
-		if (!own)
-			checked_free_handles(call);
-	}
+	if (!own && form != 3)
+		checked_own_handles(call);
+	checked_begin(call, form == 3 ? FORM_PERSISTENT : FORM_NONBLOCKING);
+	if (!own && form != 3)
+		checked_free_handles(call);
 	pending_count++;
-}
-
-/* So that nonblocking calls are served: what the MPIs by themselves get wrong is not left out. */
-static void make_team(int which)
-{
-	checked_run(comm[which], &(struct checked_spec){ .collective = CASE_BARRIER },
-		    FORM_BLOCKING);
 }
 
 static void one_step(void)
@@ -281,7 +269,7 @@ static void one_step(void)
 		MPI_Comm_free(&comm[SHORT_LIVED]);
 		MPI_Comm_dup(comm[REVERSED], &comm[SHORT_LIVED]);
 		MPI_Comm_set_name(comm[SHORT_LIVED], names[SHORT_LIVED]);
-		make_team(SHORT_LIVED);
+		case_barrier(comm[SHORT_LIVED]);
 		short_lived_uses = 0;
 	} else {
 		short_lived_uses += which == SHORT_LIVED;
@@ -335,8 +323,10 @@ int main(int argc, char **argv)
 	}
 	layouts_make();
 	create();
+	/* So that nonblocking calls are served: what the MPIs by themselves get wrong is not left
+	 * out. */
 	for (int i = 0; i < COMMS; i++)
-		make_team(i);
+		case_barrier(comm[i]);
 	do {
 		for (int i = 0; i < LOOK_EVERY; i++)
 			one_step();

@@ -10,7 +10,6 @@
  */
 #include "checked.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* One element is 24 bytes. */
@@ -175,8 +174,5 @@ int main(int argc, char **argv)
 	layouts_make();
 	for (int i = 1; i < argc; i++)
 		run_forced(argv[i]);
-	if (!rank)
-		printf("table: %lu calls a rank on %d ranks, every byte right\n", calls, ranks);
-	MPI_Finalize();
-	return 0;
+	return case_end("table: %lu calls a rank on %d ranks, every byte right\n", calls, ranks);
 }

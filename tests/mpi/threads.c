@@ -94,16 +94,13 @@ static void come_last(int rank)
 int main(int argc, char **argv)
 {
 	static struct thread threads[THREADS];
-	int provided, rank;
+	int rank;
 
-	case_begin_threads(&argc, &argv, &provided, &rank, &ranks);
+	case_begin_threads(&argc, &argv, &rank, &ranks);
 	if (argc > 1)
 		rounds = atoi(argv[1]);
-	if (provided != MPI_THREAD_MULTIPLE)
-		case_fail("this test needs MPI_THREAD_MULTIPLE");
 	layouts_make();
-	checked_run(MPI_COMM_WORLD, &(struct checked_spec){ .collective = CASE_BARRIER },
-		    FORM_BLOCKING);
+	case_barrier(MPI_COMM_WORLD);
 	come_last(rank);
 	for (int i = 0; i < THREADS; i++) {
 		threads[i].number = i;

@@ -226,9 +226,9 @@ int main(int argc, char **argv)
 {
 	MPI_Datatype column;
 	MPI_Comm returns, fatal;
-	int provided, sum;
+	int sum;
 
-	case_begin_threads(&argc, &argv, &provided, &rank, &ranks);
+	case_begin_threads(&argc, &argv, &rank, &ranks);
 	next = (rank + 1) % ranks;
 	before = (rank + ranks - 1) % ranks;
 	MPI_Comm_dup(MPI_COMM_WORLD, &returns);
@@ -243,12 +243,8 @@ int main(int argc, char **argv)
 		cut_short(returns);
 		wrong_receive(returns);
 		expect_handler(round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
-		if (provided == MPI_THREAD_MULTIPLE) {
-			while_another_waits(returns,
-					    round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
-			while_another_waits(fatal,
-					    round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
-		}
+		while_another_waits(returns, round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
+		while_another_waits(fatal, round ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
 		from_nobody();
 		persistent();
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -256,5 +252,5 @@ int main(int argc, char **argv)
 	MPI_Type_free(&column);
 	MPI_Comm_free(&returns);
 	MPI_Comm_free(&fatal);
-	return case_end("twins: %d rounds of messages, thread level %d", ROUNDS, provided);
+	return case_end("twins: %d rounds of messages\n", ROUNDS);
 }

@@ -28,7 +28,5 @@ int main(int argc, char **argv)
 		MPI_Ibarrier(left[i], &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	}
-	case_report();
-	MPI_Finalize();
-	return 0;
+	return case_end("unfreed: %d communicators are left\n", LEFT);
 }
