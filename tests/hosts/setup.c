@@ -7,6 +7,7 @@
  * connections of the MPI's own are there where these go.
  */
 #include "meet.h"
+#include "support/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +16,7 @@ enum { LATER = 20, WORDS = 1000 };
 
 static double proportional_kib(void)
 {
-	FILE *file = fopen("/proc/self/smaps_rollup", "r");
-	char line[256];
-	double kib = 0;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Pss: %lf kB", &kib) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kib;
+	return (double)oct_field("/proc/self/smaps_rollup", "Pss: %ld");
 }
 
 static void must(int right, const char *what)
@@ -60,13 +52,6 @@ static double allreduce_us(void)
 	begin = now_us() - begin;
 	must(sum == ranks, "Allreduce");
 	return begin;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 static void blocking(void)

@@ -165,13 +165,6 @@ static int choose(double us, double cell_ms)
 	return calls;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void run_cell(const char *what, int bytes, double cell_ms)
 {
 	static double us[MOST_CALLS];
