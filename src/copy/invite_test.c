@@ -459,7 +459,6 @@ TEST(chunks_of_a_sender_that_cannot_tell_any_more_who_reads_are_right)
 	size_t pushed = 0;
 
 	prepare();
-	oci_invite_allow(2);
 	/* It may come too late to take a chunk. */
 	while (!pushed) {
 		pid_t pid = start(lose_the_right);
