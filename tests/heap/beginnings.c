@@ -120,6 +120,41 @@ static void fork_where_memory_is_counted(void)
 	CHECK(!strcmp(text, "before"));
 }
 
+static ssize_t write_with_a_block(void *cookie, const char *text, size_t bytes)
+{
+	(void)cookie;
+	(void)text;
+	sem_post(&filled);
+	usleep(50000); /* the other one is inside fork() then */
+	free(malloc(40 * MIB));
+	return (ssize_t)bytes;
+}
+
+static void *flusher(void *argument)
+{
+	FILE *own = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = write_with_a_block });
+
+	CHECK(own && fputc('x', own) == 'x' && !fflush(NULL) && !fclose(own));
+	return argument;
+}
+
+/* fork() waits for the C library's lock of all streams, which is this thread's, and it for fork().
+ * Of more than 32 MiB mimalloc 3 has no block. */
+static void fork_beside_a_block_under_a_lock(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	CHECK(!sem_init(&filled, 0, 0) && !pthread_create(&thread, NULL, flusher, NULL));
+	sem_wait(&filled);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child)
+		_exit(0);
+	reap(child);
+	CHECK(!pthread_join(thread, NULL));
+}
+
 static volatile sig_atomic_t faults;
 
 static void fault(int signal)
@@ -151,6 +186,7 @@ static void fork_keeps_signals(void)
 const struct scenario beginning_scenarios[] = {
 	{ "fork_keeps_keys_of_other_threads", fork_keeps_keys_of_other_threads },
 	{ "fork_keeps_locks_of_streams", fork_keeps_locks_of_streams },
+	{ "fork_beside_a_block_under_a_lock", fork_beside_a_block_under_a_lock },
 	{ "fork_where_memory_is_counted", fork_where_memory_is_counted },
 	{ "fork_keeps_signals", fork_keeps_signals },
 	{ NULL, NULL },
