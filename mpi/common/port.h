@@ -36,6 +36,14 @@ enum { OCI_PORT_PARTS = 16384 };
 #else
 enum { OCI_PORT_PARTS = 512 };
 #endif
+/* From so many ranks on the MPI's MPI_Bcast may cut a message at elements, which may be other ones
+ * on each rank: Open MPI 4.1.4 takes scatter_allgather of 1 MiB from 16 on, split_binary of less.
+ */
+#ifdef OPEN_MPI
+enum { OCI_PORT_CUTS_FROM = 16 };
+#else
+enum { OCI_PORT_CUTS_FROM = INT32_MAX };
+#endif
 #define OCI_PORT_LONG_COUNTS (sizeof(oci_port_count) > sizeof(int))
 
 /* What a datatype looks like. */

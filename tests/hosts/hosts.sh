@@ -66,8 +66,8 @@ fi
 
 here=$(cd "$(dirname "$0")" && pwd)
 hosts=${1-}
-[[ $# -gt 1 && $hosts == [1-8] ]] ||
-	{ echo "usage: hosts.sh N COMMAND..., N from 1 to 8" >&2; exit 2; }
+[[ $# -gt 1 && $hosts =~ ^([1-9]|1[0-6])$ ]] ||
+	{ echo "usage: hosts.sh N COMMAND..., N from 1 to 16" >&2; exit 2; }
 shift
 for tool in ip unshare nsenter taskset ${OC_TEST_HOSTS_RATE:+tc}; do
 	[ -n "$(PATH=$PATH:/usr/sbin:/sbin type -p $tool)" ] || skip "no command $tool"

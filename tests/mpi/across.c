@@ -6,12 +6,14 @@
  * "off" these are none, as a rank does not take part; with "first", as ranks 0 and 1 cannot form a
  * team, they are those of the communicator without rank 0; with "auto" they are of no account. With
  * "leave" the ranks of node2 are killed. One file, as each part of it counts what must have gone
- * so. With "differ" two ranks of node2 call other things than each other.
+ * so. With "differ" two ranks of node2 call other things than each other. With "unlike" there are
+ * only Bcasts whose root has another type than the others.
  */
 #include "checked.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -545,6 +547,56 @@ static void differ(void)
 	MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
+/* A Bcast of one element at the root, and of bytes on all others; blocks of a vector have a gap. */
+static void run_unlike(int bytes, int root, int gaps, int begun)
+{
+	size_t step = gaps ? 2 * (size_t)bytes / 3 : (size_t)bytes;
+	unsigned char *buffer = malloc(2 * (size_t)bytes);
+	MPI_Request request = MPI_REQUEST_NULL;
+	MPI_Datatype type;
+
+	if (gaps)
+		MPI_Type_vector(2, bytes / 2, (int)step, MPI_BYTE, &type);
+	else
+		MPI_Type_contiguous(bytes, MPI_BYTE, &type);
+	MPI_Type_commit(&type);
+	for (int i = 0; i < bytes; i++) {
+		size_t at = gaps && world_rank == root && i >= bytes / 2 ?
+				    step + (size_t)(i - bytes / 2) :
+				    (size_t)i;
+
+		buffer[at] = world_rank == root ? (unsigned char)(i % 251 + root) : 0;
+	}
+	if (begun)
+		MPI_Ibcast(buffer, world_rank == root ? 1 : bytes,
+			   world_rank == root ? type : MPI_BYTE, root, MPI_COMM_WORLD, &request);
+	else
+		MPI_Bcast(buffer, world_rank == root ? 1 : bytes,
+			  world_rank == root ? type : MPI_BYTE, root, MPI_COMM_WORLD);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	for (int i = 0; i < bytes && world_rank != root; i++)
+		if (buffer[i] != (unsigned char)(i % 251 + root))
+			case_fail("byte %d of %d from root %d is %d", i, bytes, root, buffer[i]);
+	MPI_Type_free(&type);
+	free(buffer);
+}
+
+static void unlike(void)
+{
+	static const int bytes[] = { 8, 20000, 1500000, 3000000 };
+
+	for (int i = 0; i < 4; i++)
+		for (int way = 0; way < 4; way++)
+			run_unlike(bytes[i], way * 5 % world_size, way % 2, 0);
+	/* The third one goes in two levels: the calls before it make what it needs. */
+	for (int i = 0; i < 3; i++) {
+		run_unlike(8, i % world_size, 0, 1);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	if (!world_rank)
+		printf("across: %d ranks, every byte right\n", world_size);
+}
+
 int main(int argc, char **argv)
 {
 	struct place place;
@@ -558,6 +610,11 @@ int main(int argc, char **argv)
 		leave();
 	if (!strcmp(less, "differ"))
 		differ();
+	if (!strcmp(less, "unlike")) {
+		unlike();
+		MPI_Finalize();
+		return 0;
+	}
 	run_on(MPI_COMM_WORLD, 0);
 	/* Backwards; mixed; without the last one; without the first; and as it was, used again. */
 	for (int i = 0; i < 5; i++) {

@@ -294,7 +294,7 @@ size_t oci_levels_together(const struct plan *p);
 /* The blocks of a Reduce_scatter's vector: p->parts. */
 void oci_levels_cut_parts(struct plan *p);
 /* What a Bcast's ranks may need for a copy. */
-size_t oci_levels_bcast_copy(size_t bytes);
+size_t oci_levels_bcast_copy(const struct plan *p);
 /* As ranks may have other types, what is cut is of bytes, in the buffer or in a copy: p->message;
  * and back. */
 void oci_levels_bcast_bytes(struct plan *p);

@@ -42,9 +42,15 @@ static void bcast_on_node(struct plan *p, void *buffer, MPI_Count count, MPI_Dat
  * then the next one.
  */
 
-size_t oci_levels_bcast_copy(size_t bytes)
+/* Cut into pieces, or by the MPI. */
+static bool is_cut(const struct plan *p)
 {
-	return bytes < OC_LEVELS_IN_PIECES ? 0 : bytes;
+	return p->bytes >= OC_LEVELS_IN_PIECES || p->l->nodes >= OCI_PORT_CUTS_FROM;
+}
+
+size_t oci_levels_bcast_copy(const struct plan *p)
+{
+	return is_cut(p) ? p->bytes : 0;
 }
 
 void oci_levels_bcast_bytes(struct plan *p)
@@ -67,12 +73,13 @@ static void bcast_open(struct plan *p)
 	p->message = c->buffer;
 	p->type = c->type;
 	p->count = p->length = (size_t)c->count;
-	if (p->bytes < OC_LEVELS_IN_PIECES)
+	if (!is_cut(p))
 		return;
 	oci_levels_bcast_bytes(p);
 	p->type = MPI_BYTE;
-	p->count = p->bytes;
-	p->piece = p->length = OC_LEVELS_PIECE;
+	p->count = p->length = p->bytes;
+	if (p->bytes >= OC_LEVELS_IN_PIECES)
+		p->piece = p->length = OC_LEVELS_PIECE;
 }
 
 static void *elements_from(const struct plan *p, size_t first)

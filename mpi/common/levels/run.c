@@ -135,7 +135,7 @@ struct need oci_levels_need(const struct plan *p)
 		need.of_leaders = 2 * l->most * p->bytes * p->comm->size;
 		break;
 	case OC_BCAST:
-		need.of_all = oci_levels_bcast_copy(p->bytes);
+		need.of_all = oci_levels_bcast_copy(p);
 		break;
 	default:
 		break;
