@@ -42,12 +42,12 @@ int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *c, MPI_Request *req
 }
 
 /* MPI_Test() would call Open MPI's progress, in which we may be. */
-int oci_port_test(MPI_Request *request, bool *over)
+int oci_port_test(MPI_Request *request, bool *over, MPI_Status *status)
 {
 	int done = 0, error = MPI_SUCCESS;
 
 	if (REQUEST_COMPLETE(*request))
-		error = PMPI_Test(request, &done, MPI_STATUS_IGNORE);
+		error = PMPI_Test(request, &done, status);
 	*over = done || error != MPI_SUCCESS;
 	return error;
 }

@@ -279,9 +279,9 @@ void oci_pmpi_pause(uint32_t *turns)
 		oc_idle(__atomic_load_n(&oci_pmpi_windows, __ATOMIC_RELAXED) != 0);
 }
 
-int oci_port_test(MPI_Request *request, bool *over)
+int oci_port_test(MPI_Request *request, bool *over, MPI_Status *status)
 {
-	int done = 0, error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
+	int done = 0, error = PMPI(Test)(request, &done, status);
 
 	*over = done || error;
 	return error;

@@ -121,9 +121,7 @@ enum { MANY_RANKS = 16 };
  */
 size_t oc_levels_together(enum oc_collective collective, uint32_t ranks)
 {
-	bool gathers = collective == OC_GATHERV && ranks >= MANY_RANKS;
-
-	return gathers || are_on() ? GATHERED : 0;
+	return collective == OC_GATHERV && (ranks >= MANY_RANKS || are_on()) ? GATHERED : 0;
 }
 
 size_t oc_levels_shared(enum oc_collective collective, uint32_t ranks, int started)

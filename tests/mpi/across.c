@@ -7,7 +7,8 @@
  * team, they are those of the communicator without rank 0; with "auto" they are of no account. With
  * "leave" the ranks of node2 are killed. One file, as each part of it counts what must have gone
  * so. With "differ" two ranks of node2 call other things than each other. With "unlike" there are
- * only Bcasts whose root has another type than the others.
+ * only Bcasts whose root has another type than the others; with "fails" a rank of node1 differs
+ * from its node, whose calls fail from there on, and none waits.
  */
 #include "checked.h"
 
@@ -597,6 +598,66 @@ static void unlike(void)
 		printf("across: %d ranks, every byte right\n", world_size);
 }
 
+static MPI_Comm broken;
+static int made, failed, first_failed;
+
+static void count_call(int error)
+{
+	if (error != MPI_SUCCESS && !failed++)
+		first_failed = made;
+	made++;
+}
+
+/* Of each kind, whose bytes are of no account: how many fail, and which is the first. */
+static void run_broken(enum case_collective collective, int root, int bytes, int begun)
+{
+	struct checked_spec spec = { .collective = collective,
+				     .plain = 1 + PLAIN_INTS,
+				     .root = root,
+				     .elements = bytes / layout_plain[PLAIN_INTS].extent,
+				     .salt = calls++,
+				     .stock = 1 };
+	static struct checked call;
+
+	checked_open(&call, broken, &spec);
+	if (!begun) {
+		count_call(checked_call(&call));
+	} else {
+		checked_start(&call);
+		count_call(MPI_Wait(&call.request, MPI_STATUS_IGNORE));
+	}
+	checked_close(&call);
+}
+
+static void fails(void)
+{
+	static const int bytes[] = { 8, 700001, PIECES };
+	struct place place = look_at(MPI_COMM_WORLD);
+	int one = 1, sum = 0;
+	MPI_Request request;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &broken);
+	prepare(broken, &place);
+	MPI_Comm_set_errhandler(broken, MPI_ERRORS_RETURN);
+	/* Each lane. */
+	for (int i = 0; i < 4 * STARTED; i++) {
+		if (world_rank == 1)
+			MPI_Ibarrier(broken, &request);
+		else
+			MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, broken, &request);
+		count_call(MPI_Wait(&request, MPI_STATUS_IGNORE));
+	}
+	count_call(world_rank == 1 ? MPI_Barrier(broken) :
+				     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, broken));
+	for (int i = 0; i < 3 * 3 * 2 * IN_LEVELS; i++)
+		for (int begun = 0; begun <= STARTED; begun++)
+			run_broken(in_levels[i % IN_LEVELS], i / IN_LEVELS % 2 ? world_size - 1 : 0,
+				   bytes[i / IN_LEVELS / 2 % 3], begun);
+	MPI_Comm_free(&broken);
+	fprintf(stderr, "rank %d: %d of %d calls failed, the first was %d\n", world_rank, failed,
+		made, first_failed);
+}
+
 int main(int argc, char **argv)
 {
 	struct place place;
@@ -610,8 +671,8 @@ int main(int argc, char **argv)
 		leave();
 	if (!strcmp(less, "differ"))
 		differ();
-	if (!strcmp(less, "unlike")) {
-		unlike();
+	if (!strcmp(less, "unlike") || !strcmp(less, "fails")) {
+		(*less == 'u' ? unlike : fails)();
 		MPI_Finalize();
 		return 0;
 	}

@@ -101,7 +101,8 @@ static void give_block(struct plan *p, const struct oci_mpi_side *all)
 		bytes += lane->displs[p->l->mine];
 	if (!lane->node) {
 		if (!there)
-			p->status = oci_port_pack(bytes, own.buffer, (size_t)own.count, own.type);
+			oci_levels_note(
+				p, oci_port_pack(bytes, own.buffer, (size_t)own.count, own.type));
 		return;
 	}
 	oci_levels_node_arrays(p, all, oci_levels_node(p), shape.size);
@@ -122,7 +123,7 @@ static void allgather_give(struct plan *p)
 		p->get = (struct run){ .buffer = p->message, .type = MPI_BYTE };
 		p->get.count = (MPI_Count)oci_levels_sum(p, &all, 0, p->comm->size);
 	} else {
-		p->status = oci_levels_run_open(p, &all, 0, p->comm->size, &p->get);
+		oci_levels_note(p, oci_levels_run_open(p, &all, 0, p->comm->size, &p->get));
 	}
 	give_block(p, &all);
 }
@@ -248,9 +249,8 @@ static void alltoall_give(struct plan *p)
 	const struct oci_mpi_side *to = &c->recv, *from = c->sbuf == MPI_IN_PLACE ? to : &c->send;
 	uint32_t size = p->comm->size;
 
-	p->status = oci_levels_run_open(p, from, 0, size, &p->give);
-	if (p->status == MPI_SUCCESS)
-		p->status = oci_levels_run_open(p, to, 0, size, &p->get);
+	oci_levels_note(p, oci_levels_run_open(p, from, 0, size, &p->give));
+	oci_levels_note(p, oci_levels_run_open(p, to, 0, size, &p->get));
 	oci_levels_on_node(p,
 			   PART(GATHER, gather, .sbuf = p->give.buffer, .scount = p->give.count,
 				.stype = p->give.type, .rbuf = rows_of(p),
@@ -263,7 +263,7 @@ static void alltoall_between(struct plan *p)
 {
 	const struct oci_mpi_lane *lane = p->lane;
 
-	if (p->leader && p->status == MPI_SUCCESS) {
+	if (p->leader) {
 		rows_to_nodes(p, rows_of(p), parcels_of(p));
 		arrays_of_parcels(p);
 	}
@@ -342,8 +342,8 @@ static void reduce_scatter_give(struct plan *p)
 					   .rbuf = p->lane->of_leaders.bytes, .scount = all,
 					   .stype = c->stype, .op = c->op, .root = 0));
 	else
-		p->status = oci_levels_copy(p->lane->of_leaders.bytes, oci_levels_operand(p),
-					    (size_t)all, c->stype);
+		oci_levels_note(p, oci_levels_copy(p->lane->of_leaders.bytes, oci_levels_operand(p),
+						   (size_t)all, c->stype));
 }
 
 /* p->message: what has come for this node, behind its sum or in its place. */
@@ -356,7 +356,7 @@ static void reduce_scatter_between(struct plan *p)
 	struct oci_port_type shape;
 
 	p->message = other;
-	if (p->leader && !p->l->in_order && p->status == MPI_SUCCESS) {
+	if (p->leader && !p->l->in_order) {
 		oci_port_type_get(c->stype, &shape);
 		to_order(p, sum, other, (size_t)shape.extent);
 		sum = other;

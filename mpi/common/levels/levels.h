@@ -138,10 +138,17 @@ struct plan {
 	size_t count, piece;	    /* how many it has in all; a piece has, 0: it goes whole */
 	size_t first, length, last; /* of the piece at hand; the length of the one before it */
 	bool copied, together_here; /* the message or the blocks; this node's blocks go as one */
+	bool sized;		    /* the sizes of this node's blocks are known */
 	MPI_Aint own_bytes;	    /* of this rank's block */
 	size_t sum;		    /* of the blocks of this rank's node */
 	struct oci_mpi_side parts;  /* of a Reduce_scatter */
 	struct run give, get;
+};
+
+/* Under way. */
+struct message {
+	MPI_Request request;
+	bool from_other; /* received from another rank: of no bytes if that has failed */
 };
 
 /* What one call at a time uses. Calls of one lane follow each other on all members alike, so their
@@ -155,7 +162,7 @@ struct oci_mpi_lane {
 	oci_port_count *counts, *displs; /* of a part */
 	int *lengths;			 /* of a type of several blocks */
 	MPI_Aint *places;		 /* the same; or bytes of a node's members */
-	MPI_Request *requests;		 /* of messages; one more than ranks */
+	struct message *messages;	 /* one more than ranks */
 	int tag;			 /* of these, on the communicator of all */
 	/* Of requests. Tickets are given by the program's calls, all else is done by whoever has
 	 * the turn (request.c). */
@@ -180,10 +187,18 @@ struct oci_mpi_lane {
 	PART_OF((alike) ? OC_##ID : OC_##ID##V, \
 		(alike) ? OCI_FUNCTION_##name : OCI_FUNCTION_##name##v, __VA_ARGS__)
 
+/* The first error of a call is its own. All of its steps are walked nevertheless, so that no other
+ * rank waits for what this one does not send. */
+static inline void oci_levels_note(struct plan *p, int error)
+{
+	if (OCI_LIKELY(p->status == MPI_SUCCESS))
+		p->status = error;
+}
+
 /* The node's part. After an error of an earlier one, its members are told. */
 void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part);
-/* The leaders' part; of a call with shares that of all peers. Of a call in pieces it is only begun.
- */
+/* The leaders' part; of a call with shares that of all peers; also behind an error, of whatever the
+ * buffers hold then. Of a call in pieces it is only begun. */
 void oci_levels_between(struct plan *p, const struct oci_mpi_call *part);
 /* Elements of a predefined type. */
 int oci_levels_copy(void *to, const void *from, size_t count, MPI_Datatype type);
@@ -195,7 +210,8 @@ void oci_levels_walk(struct plan *p);
 bool oci_levels_walk_on(struct plan *p);
 
 /* A message on the communicator of all ranks, to this one or from it: begun, and over before a step
- * that is not `beside`. */
+ * that is not `beside`. It has a byte at least; of none it is sent behind an error, which so is the
+ * receiver's, too. */
 void oci_levels_transfer(struct plan *p, bool sends, void *buffer, MPI_Count count,
 			 MPI_Datatype type, uint32_t rank);
 

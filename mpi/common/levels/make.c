@@ -42,7 +42,7 @@ void oci_levels_lane_free(struct oci_mpi_lane *lane)
 	free(lane->counts);
 	free(lane->lengths);
 	free(lane->places);
-	free(lane->requests);
+	free(lane->messages);
 	free(lane);
 	__atomic_fetch_sub(&alive, 1, __ATOMIC_RELAXED);
 }
@@ -60,8 +60,8 @@ static struct oci_mpi_lane *lane_allocate(uint32_t size)
 	lane->counts = calloc(size, 2 * sizeof(lane->counts[0]));
 	lane->lengths = calloc(size, sizeof(lane->lengths[0]));
 	lane->places = calloc(size, sizeof(lane->places[0]));
-	lane->requests = calloc(size + 1, sizeof(lane->requests[0]));
-	if (!slot || !lane->counts || !lane->lengths || !lane->places || !lane->requests) {
+	lane->messages = calloc(size + 1, sizeof(lane->messages[0]));
+	if (!slot || !lane->counts || !lane->lengths || !lane->places || !lane->messages) {
 		oci_levels_lane_free(lane);
 		return NULL;
 	}

@@ -63,7 +63,7 @@ void oci_levels_bcast_bytes(struct plan *p)
 	p->message = p->copied ? p->lane->of_all.bytes :
 				 (void *)((uintptr_t)c->buffer + (uintptr_t)shape.true_lb);
 	if (p->copied && oci_levels_is_root(p))
-		p->status = oci_port_pack(p->message, c->buffer, (size_t)c->count, c->type);
+		oci_levels_note(p, oci_port_pack(p->message, c->buffer, (size_t)c->count, c->type));
 }
 
 static void bcast_open(struct plan *p)
@@ -214,7 +214,7 @@ static void allreduce_give(struct plan *p)
 	if (p->lane->node)
 		give_operands(p);
 	else if (c->sbuf != MPI_IN_PLACE)
-		p->status = oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype);
+		oci_levels_note(p, oci_levels_copy(c->rbuf, c->sbuf, (size_t)c->scount, c->stype));
 }
 
 static void allreduce_between(struct plan *p)

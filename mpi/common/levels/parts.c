@@ -68,10 +68,10 @@ void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 
 void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 {
-	if (!(p->leader || p->shared) || p->status != MPI_SUCCESS)
-		return;
-	p->status = p->piece || !p->waits ? oci_port_start(p->lane->peers, part, &p->request) :
-					    oci_port_call(p->lane->peers, part);
+	if (p->leader || p->shared)
+		oci_levels_note(p, p->piece || !p->waits ?
+					   oci_port_start(p->lane->peers, part, &p->request) :
+					   oci_port_call(p->lane->peers, part));
 }
 
 /* ---- messages ---------------------------------------------------------------------------------
@@ -80,19 +80,19 @@ void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 void oci_levels_transfer(struct plan *p, bool sends, void *buffer, MPI_Count count,
 			 MPI_Datatype type, uint32_t rank)
 {
-	MPI_Request *request = &p->lane->requests[p->begun];
+	struct message *m = &p->lane->messages[p->begun];
 	oci_port_count elements = (oci_port_count)count;
-	int tag = p->lane->tag;
+	int tag = p->lane->tag, error;
 
-	if (p->status != MPI_SUCCESS)
-		return;
 	if (sends)
-		p->status = OCI_PORT_COUNTED(Isend)(buffer, elements, type, (int)rank, tag,
-						    p->l->all, request);
+		error = OCI_PORT_COUNTED(Isend)(buffer, p->status == MPI_SUCCESS ? elements : 0,
+						type, (int)rank, tag, p->l->all, &m->request);
 	else
-		p->status = OCI_PORT_COUNTED(Irecv)(buffer, elements, type, (int)rank, tag,
-						    p->l->all, request);
-	p->begun += p->status == MPI_SUCCESS;
+		error = OCI_PORT_COUNTED(Irecv)(buffer, elements, type, (int)rank, tag, p->l->all,
+						&m->request);
+	m->from_other = !sends && rank != p->comm->rank;
+	p->begun += error == MPI_SUCCESS;
+	oci_levels_note(p, error);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------
@@ -103,21 +103,27 @@ void oci_levels_again(struct plan *p, int steps)
 	p->next -= steps;
 }
 
-/* Whatever has become of the call: until then its memory is the MPI's. */
-static void await(struct plan *p, MPI_Request *request)
+static int outcome(const struct message *m, int error, const MPI_Status *status)
 {
-	int error = OCI_PORT_MPI(Wait)(request, MPI_STATUS_IGNORE);
+	int bytes = 1;
 
-	if (p->status == MPI_SUCCESS)
-		p->status = error;
+	if (error == MPI_SUCCESS && m->from_other)
+		error = OCI_PORT_MPI(Get_count)(status, MPI_BYTE, &bytes);
+	return bytes ? error : MPI_ERR_OTHER;
 }
 
+/* Whatever has become of the call: until then its memory is the MPI's. */
 static void await_all(struct plan *p)
 {
 	if (p->request != MPI_REQUEST_NULL)
-		await(p, &p->request);
-	for (size_t i = 0; i < p->begun; i++)
-		await(p, &p->lane->requests[i]);
+		oci_levels_note(p, OCI_PORT_MPI(Wait)(&p->request, MPI_STATUS_IGNORE));
+	for (size_t i = 0; i < p->begun; i++) {
+		struct message *m = &p->lane->messages[i];
+		MPI_Status status;
+		int error = OCI_PORT_MPI(Wait)(&m->request, &status);
+
+		oci_levels_note(p, outcome(m, error, &status));
+	}
 	p->begun = 0;
 }
 
@@ -136,10 +142,20 @@ void oci_levels_walk(struct plan *p)
 static bool is_over(struct plan *p, MPI_Request *request)
 {
 	bool over = true;
-	int error = *request == MPI_REQUEST_NULL ? MPI_SUCCESS : oci_port_test(request, &over);
 
-	if (p->status == MPI_SUCCESS)
-		p->status = error;
+	if (*request != MPI_REQUEST_NULL)
+		oci_levels_note(p, oci_port_test(request, &over, MPI_STATUS_IGNORE));
+	return over;
+}
+
+static bool is_here(struct plan *p, struct message *m)
+{
+	MPI_Status status;
+	bool over;
+	int error = oci_port_test(&m->request, &over, &status);
+
+	if (over)
+		oci_levels_note(p, outcome(m, error, &status));
 	return over;
 }
 
@@ -156,8 +172,7 @@ static bool node_is_over(struct plan *p)
 	error = oci_mpi_outcome(request, result);
 	oci_mpi_close(&request->operation);
 	p->on_node = false;
-	if (p->status == MPI_SUCCESS)
-		p->status = error;
+	oci_levels_note(p, error);
 	return true;
 }
 
@@ -165,7 +180,7 @@ static bool others_are_over(struct plan *p)
 {
 	if (!is_over(p, &p->request))
 		return false;
-	while (p->begun && is_over(p, &p->lane->requests[p->begun - 1]))
+	while (p->begun && is_here(p, &p->lane->messages[p->begun - 1]))
 		p->begun--;
 	return !p->begun;
 }

@@ -35,6 +35,12 @@ static struct oci_mpi_side own_block(const struct plan *p)
 	return gathers(p) ? p->call->send : p->call->recv;
 }
 
+/* A node's members learn each other's sizes; where none travel together, nobody needs them. */
+static bool asks(const struct plan *p)
+{
+	return !p->alike && oci_levels_together(p);
+}
+
 /* Bytes of the blocks of this rank's node, in their order, as places. */
 static void ask_sizes(struct plan *p)
 {
@@ -47,8 +53,7 @@ static void ask_sizes(struct plan *p)
 	p->own_bytes = (MPI_Aint)((size_t)own.count * shape.size);
 	for (uint32_t i = 0; i < ranks; i++)
 		places[i] = p->own_bytes;
-	/* Where none travel together, nobody needs the others'. */
-	if (!p->alike && oci_levels_together(p))
+	if (asks(p))
 		oci_levels_on_node(p, PART(ALLGATHER, allgather, .sbuf = &p->own_bytes, .scount = 1,
 					   .stype = MPI_AINT, .rbuf = places, .rcount = 1,
 					   .rtype = MPI_AINT));
@@ -90,13 +95,14 @@ static void begin_with_nodes(struct plan *p, const struct oci_mpi_side *b)
 		for (uint32_t k = node->start; n != p->root_node && k < node->start + node->ranks;
 		     k += step) {
 			struct run run;
+			int error;
 
 			if (!oci_levels_sum(p, b, k, k + step))
 				continue;
-			if (p->status == MPI_SUCCESS)
-				p->status = oci_levels_run_open(p, b, k, k + step, &run);
-			if (p->status != MPI_SUCCESS)
-				return;
+			error = oci_levels_run_open(p, b, k, k + step, &run);
+			oci_levels_note(p, error);
+			if (error != MPI_SUCCESS)
+				run = (struct run){ .type = MPI_BYTE };
 			oci_levels_transfer(p, !gathers(p), run.buffer, run.count, run.type,
 					    l->order[k]);
 			/* A pending message holds its type. */
@@ -202,8 +208,8 @@ static void rooted_give(struct plan *p)
 		on_node(p, &all);
 		return;
 	}
-	/* All of the node know of a failure. */
-	if (p->status == MPI_SUCCESS)
+	p->sized = !asks(p) || p->status == MPI_SUCCESS;
+	if (p->sized)
 		decide(p);
 	if (p->together_here && gathers(p))
 		on_node(p, &between);
@@ -214,9 +220,11 @@ static void rooted_between(struct plan *p)
 	const struct oci_mpi_side own = own_block(p);
 	uint32_t root = (uint32_t)p->call->root;
 
-	if (is_roots_node(p) || !p->sum)
+	if (is_roots_node(p))
 		return;
-	if (p->together_here && p->leader)
+	/* Without the sizes nobody knows whether the root waits for the leader alone: of no bytes,
+	 * these are for either. */
+	if (p->leader && (p->together_here || !p->sized))
 		oci_levels_transfer(p, gathers(p), p->lane->of_leaders.bytes, (MPI_Count)p->sum,
 				    MPI_BYTE, root);
 	else if (!p->together_here && p->own_bytes)

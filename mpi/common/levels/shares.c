@@ -223,8 +223,8 @@ static void allgather_between(struct plan *p)
 	oci_port_type_get(all.type, &shape);
 	bytes = oci_levels_arrays(p, &all, p->l->peers, p->l->nodes, shape.size);
 	p->message = p->lane->of_all.bytes;
-	p->status = oci_port_pack((char *)p->message + p->lane->displs[p->l->mine], own.buffer,
-				  (size_t)own.count, own.type);
+	oci_levels_note(p, oci_port_pack((char *)p->message + p->lane->displs[p->l->mine],
+					 own.buffer, (size_t)own.count, own.type));
 	between(p, bytes,
 		PART_V(p->alike, ALLGATHER, allgather, .sbuf = MPI_IN_PLACE, .stype = MPI_BYTE,
 		       .rbuf = p->message, .rcount = (MPI_Count)p->bytes,

@@ -260,6 +260,34 @@ SCENARIO(across_differ)
 	job_free(&result);
 }
 
+/* across_fails SLOTS: rank 1 differs from rank 0, on its node: from there on all calls of these
+ * two fail, and nobody waits for what they do not send. */
+SCENARIO(across_fails)
+{
+	struct job job = job_across(words[0], false, "across");
+	struct job_result result;
+	char line[512];
+
+	job_set(&job, "ONECOPY_LEVELS=on");
+	job_add(&job, "fails");
+	job.silence_s = 20;
+	job_run(&job, &result);
+	verdict_skip(&result);
+	if (result.hung)
+		verdict_fail(&result, "the job waits");
+	else if (verdict_ended_well(&result, "across_fails failed"))
+		for (int rank = 0; rank <= 1; rank++) {
+			const char *key = job_text("rank %d:", rank);
+			int failed = 0;
+
+			if (!verdict_word(&result, key, line, sizeof(line)) ||
+			    sscanf(line, "%d", &failed) != 1 || !failed)
+				verdict_fail(&result, "%s '%s'", key, line);
+		}
+	verdict_done("across_fails: %s: where a node's calls fail, nobody waits\n", words[0]);
+	job_free(&result);
+}
+
 /* ---- bytes between hosts ----------------------------------------------------------------------
  *
  * Two hosts of two ranks, root 0. Headers and acknowledgements come on top of what the algorithms
