@@ -41,17 +41,23 @@ static int code_of(const char *text)
 	return added[codes++].code;
 }
 
-int oci_mpi_failure(const struct oc_team *team, int error)
+int oci_mpi_failure_as(const char *sentence)
 {
-	const char *sentence = team ? oc_team_error(team) : "";
 	char text[MPI_MAX_ERROR_STRING];
 	int code;
 
-	if (!*sentence)
-		return error == -ENOMEM ? MPI_ERR_NO_MEM : MPI_ERR_OTHER;
 	snprintf(text, sizeof(text), "onecopy: %s", sentence);
 	pthread_mutex_lock(&lock);
 	code = code_of(text);
 	pthread_mutex_unlock(&lock);
 	return code;
+}
+
+int oci_mpi_failure(const struct oc_team *team, int error)
+{
+	const char *sentence = team ? oc_team_error(team) : "";
+
+	if (!*sentence)
+		return error == -ENOMEM ? MPI_ERR_NO_MEM : MPI_ERR_OTHER;
+	return oci_mpi_failure_as(sentence);
 }

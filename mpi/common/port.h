@@ -129,6 +129,8 @@ int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *call);
 int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *call, MPI_Request *request);
 /* As MPI_Test, of such a call or a message, in whoever moves the MPI: it may not move it again. */
 int oci_port_test(MPI_Request *request, bool *over, MPI_Status *status);
+/* Has a message of no bytes come, of tag 0, from any rank of a part? Likewise. */
+bool oci_port_told(MPI_Comm part);
 /* Processes of this job on this node. */
 uint32_t oci_port_node_ranks(void);
 

@@ -287,6 +287,14 @@ int oci_port_test(MPI_Request *request, bool *over, MPI_Status *status)
 	return error;
 }
 
+bool oci_port_told(MPI_Comm part)
+{
+	int told = 0;
+
+	PMPI(Iprobe)(MPI_ANY_SOURCE, 0, part, &told, MPI_STATUS_IGNORE);
+	return told;
+}
+
 int oci_pmpi_await(MPI_Request *request, MPI_Status *status)
 {
 	int done = 0, error;

@@ -8,7 +8,7 @@
  * "leave" the ranks of node2 are killed. One file, as each part of it counts what must have gone
  * so. With "differ" two ranks of node2 call other things than each other. With "unlike" there are
  * only Bcasts whose root has another type than the others; with "fails" a rank of node1 differs
- * from its node, whose calls fail from there on, and none waits.
+ * from its node, from where on all calls fail, and none waits.
  */
 #include "checked.h"
 
@@ -599,16 +599,15 @@ static void unlike(void)
 }
 
 static MPI_Comm broken;
-static int made, failed, first_failed;
+static int failed, served; /* calls */
 
 static void count_call(int error)
 {
-	if (error != MPI_SUCCESS && !failed++)
-		first_failed = made;
-	made++;
+	failed += error != MPI_SUCCESS;
+	served += error == MPI_SUCCESS;
 }
 
-/* Of each kind, whose bytes are of no account: how many fail, and which is the first. */
+/* Its bytes are of no account. */
 static void run_broken(enum case_collective collective, int root, int bytes, int begun)
 {
 	struct checked_spec spec = { .collective = collective,
@@ -649,13 +648,20 @@ static void fails(void)
 	}
 	count_call(world_rank == 1 ? MPI_Barrier(broken) :
 				     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, broken));
-	for (int i = 0; i < 3 * 3 * 2 * IN_LEVELS; i++)
-		for (int begun = 0; begun <= STARTED; begun++)
-			run_broken(in_levels[i % IN_LEVELS], i / IN_LEVELS % 2 ? world_size - 1 : 0,
-				   bytes[i / IN_LEVELS / 2 % 3], begun);
+	/* The others of these calls may not know of it yet. */
+	served = 0;
+	for (int i = 0; i < 3 * 3 * 2 * IN_LEVELS; i++) {
+		int size = bytes[i / IN_LEVELS / 2 % 3],
+		    root = i / IN_LEVELS % 2 * (world_size - 1);
+
+		if (in_levels[i % IN_LEVELS] == CASE_ALLTOALL && size > 8)
+			continue; /* the MPI's own */
+		run_broken(in_levels[i % IN_LEVELS], root, size, 0);
+		if (STARTED && size == 8)
+			run_broken(in_levels[i % IN_LEVELS], root, size, 1);
+	}
 	MPI_Comm_free(&broken);
-	fprintf(stderr, "rank %d: %d of %d calls failed, the first was %d\n", world_rank, failed,
-		made, first_failed);
+	fprintf(stderr, "rank %d: %d served, %d failed\n", world_rank, served, failed);
 }
 
 int main(int argc, char **argv)

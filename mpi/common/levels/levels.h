@@ -132,6 +132,7 @@ struct plan {
 	bool on_node;	    /* lane->part is under way */
 	MPI_Request node_request, request; /* the MPI's part on the node, between leaders */
 	size_t begun;			   /* messages under way */
+	int tag;			   /* theirs */
 	/* What a collective keeps between its steps: */
 	void *message;		    /* as it goes between the parts */
 	MPI_Datatype type;	    /* its elements */
@@ -163,7 +164,8 @@ struct oci_mpi_lane {
 	int *lengths;			 /* of a type of several blocks */
 	MPI_Aint *places;		 /* the same; or bytes of a node's members */
 	struct message *messages;	 /* one more than ranks */
-	int tag;			 /* of these, on the communicator of all */
+	int tag;     /* of these, this and the next one, on the communicator of all */
+	bool failed; /* atomic: peers know of an error here, or this rank of one of theirs */
 	/* Of requests. Tickets are given by the program's calls, all else is done by whoever has
 	 * the turn (request.c). */
 	uint64_t tickets, turn; /* the next one to be given, to be used */
@@ -200,6 +202,9 @@ void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part);
 /* The leaders' part; of a call with shares that of all peers; also behind an error, of whatever the
  * buffers hold then. Of a call in pieces it is only begun. */
 void oci_levels_between(struct plan *p, const struct oci_mpi_call *part);
+/* If a peer has said that it failed, this rank's calls on the lane fail, too. `looks`: for what has
+ * been said by now. */
+void oci_levels_hear(struct plan *p, bool looks);
 /* Elements of a predefined type. */
 int oci_levels_copy(void *to, const void *from, size_t count, MPI_Datatype type);
 /* From the step at hand, to the one so many before the next. */

@@ -131,7 +131,7 @@ struct oci_mpi_lane *oci_levels_lane(struct oci_mpi_comm *self, struct oci_mpi_l
 	/* Taken also where it is refused: all count alike. */
 	l->tags++;
 	if (lane)
-		lane->tag = (int)l->tags;
+		lane->tag = 2 * (int)l->tags;
 	return lane;
 }
 

@@ -66,12 +66,48 @@ void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 	p->status = status == OC_HAND_BACK ? oci_port_call(node->comm, part) : status;
 }
 
+/* ---- between nodes ----------------------------------------------------------------------------
+ *
+ * What a rank sends behind an error is nothing, so before that it says so to each of its peers,
+ * once for a lane. They look for it as cheaply as can be: once in a call.
+ */
+
+static void tell(struct plan *p)
+{
+	struct oci_mpi_lane *lane = p->lane;
+	MPI_Request request;
+
+	if (OCI_LIKELY(p->status == MPI_SUCCESS) ||
+	    __atomic_load_n(&lane->failed, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&lane->failed, true, __ATOMIC_RELAXED);
+	for (uint32_t n = 0; n < p->l->nodes; n++)
+		if (n != p->l->mine && OCI_PORT_MPI(Isend)(NULL, 0, MPI_BYTE, (int)n, 0,
+							   lane->peers, &request) == MPI_SUCCESS)
+			OCI_PORT_MPI(Request_free)(&request);
+}
+
+void oci_levels_hear(struct plan *p, bool looks)
+{
+	struct oci_mpi_lane *lane = p->lane;
+	bool failed = __atomic_load_n(&lane->failed, __ATOMIC_RELAXED);
+
+	if (looks && !failed && OCI_UNLIKELY(oci_port_told(lane->peers)))
+		__atomic_store_n(&lane->failed, failed = true, __ATOMIC_RELAXED);
+	if (OCI_UNLIKELY(failed))
+		oci_levels_note(p, oci_mpi_failure_as("a rank on another node could not take part; "
+						      "this communicator cannot be used any more"));
+}
+
 void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 {
-	if (p->leader || p->shared)
-		oci_levels_note(p, p->piece || !p->waits ?
-					   oci_port_start(p->lane->peers, part, &p->request) :
-					   oci_port_call(p->lane->peers, part));
+	if (!(p->leader || p->shared))
+		return;
+	tell(p);
+	oci_levels_note(p, p->piece || !p->waits ?
+				   oci_port_start(p->lane->peers, part, &p->request) :
+				   oci_port_call(p->lane->peers, part));
+	oci_levels_hear(p, p->waits);
 }
 
 /* ---- messages ---------------------------------------------------------------------------------
@@ -82,8 +118,10 @@ void oci_levels_transfer(struct plan *p, bool sends, void *buffer, MPI_Count cou
 {
 	struct message *m = &p->lane->messages[p->begun];
 	oci_port_count elements = (oci_port_count)count;
-	int tag = p->lane->tag, error;
+	int tag = p->tag, error;
 
+	if (p->leader)
+		tell(p);
 	if (sends)
 		error = OCI_PORT_COUNTED(Isend)(buffer, p->status == MPI_SUCCESS ? elements : 0,
 						type, (int)rank, tag, p->l->all, &m->request);

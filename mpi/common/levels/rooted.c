@@ -177,6 +177,9 @@ static void rooted_open(struct plan *p)
 {
 	const struct oci_mpi_side all = all_blocks(p);
 
+	/* Where sizes are unknown more may be sent than the root waits for: such messages, and
+	 * those of later calls that come in their place, are of no bytes. */
+	p->tag = p->lane->tag + asks(p);
 	if (!is_roots_node(p)) {
 		ask_sizes(p);
 	} else if (oci_levels_is_root(p)) {

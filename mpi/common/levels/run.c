@@ -189,6 +189,8 @@ void oci_levels_open(struct plan *p, struct oci_mpi_lane *lane, const struct oci
 		p->next = two_levels[call->function];
 	if (oci_is_rooted(call->collective))
 		p->root_node = p->l->place[call->root];
+	/* Blocking ones look behind their part between nodes. */
+	oci_levels_hear(p, p->leader && (!p->waits || oci_levels_has_messages(p)));
 }
 
 int oci_levels_close(const struct plan *p)

@@ -17,8 +17,8 @@
 #define NO_LANES "a rank has no memory or communicator for nonblocking calls on several nodes"
 #define REWORDED "words of an info key came after the communicator's first nonblocking call"
 
-/* Messages of a lane are told by a tag: so many any MPI has. Lanes beyond have no messages. */
-enum { MOST_TAGS = 32767 };
+/* Messages of a lane are told by two tags: so many any MPI has. Lanes beyond have no messages. */
+enum { MOST_TAGS = 32767 / 2 };
 
 /* They are made together, and have the same room but where a rank had no memory for more. */
 static bool have_room(const struct oci_mpi_levels *l, struct need need)
