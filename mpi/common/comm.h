@@ -100,7 +100,6 @@ void oci_mpi_levels_free(struct oci_mpi_comm *self);
 /* -errno of the engine as an MPI error code, whose string is the engine's sentence. */
 int oci_mpi_failure(const struct oc_team *team, int error);
 /* One that stands for a sentence of ours. */
-/* One that stands for a sentence of ours. */
 int oci_mpi_failure_as(const char *sentence);
 
 /* ---- the way of every blocking call -----------------------------------------------------------
