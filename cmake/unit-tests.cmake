@@ -27,7 +27,7 @@ function(unit_tests)
 			add_dependencies(thread_tests ${name})
 		endif()
 		# Ranks that wait for each other take more than one CPU.
-		file(STRINGS ${test} ranks REGEX "oct_fork_|TEST_ON_RANKS"
+		file(STRINGS ${test} ranks REGEX "oct_fork_|TEST_ON_RANKS|start(NULL)"
 			LIMIT_COUNT 1)
 		if(ranks)
 			set_tests_properties(${name} PROPERTIES PROCESSORS 2)

@@ -309,8 +309,8 @@ int oc_inspect_predict(const struct oc_predict_call *call, struct oc_predicted *
 	return failed;
 }
 
-/* As mpi/common/levels/run.c has it, of calls whose ranks' blocks are alike. NULL: in two levels;
- * `never`: whatever is asked for. */
+/* As mpi/common/levels/run.c has it under Open MPI, of calls whose ranks' blocks are alike. NULL:
+ * in two levels; `never`: whatever is asked for. */
 static const char *handed_back(const struct oc_predict_call *call, uint32_t nodes, bool *never)
 {
 	enum oc_collective collective = call->collective;

@@ -110,10 +110,6 @@ static void module_construct(struct oci_ompi_module *self)
 	self->forced_seen = 0;
 }
 
-/*
- * -EBUSY means an operation that is still outstanding. Blocking calls leave none; one that failed
- * half-way might. Waiting for it here could wait for ever, so such a team is left to the process.
- */
 /* MPI_Finalize destroys MPI_COMM_WORLD first, and then all others that still are, by whomever they
  * are referred to: no request may be looked at behind that. */
 static void end_with_world(const struct oci_ompi_module *self)
@@ -124,6 +120,10 @@ static void end_with_world(const struct oci_ompi_module *self)
 	}
 }
 
+/*
+ * -EBUSY means an operation that is still outstanding. Blocking calls leave none; one that failed
+ * half-way might. Waiting for it here could wait for ever, so such a team is left to the process.
+ */
 static void module_destruct(struct oci_ompi_module *self)
 {
 	end_with_world(self);

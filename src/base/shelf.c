@@ -9,6 +9,9 @@
 /* Some for each of a few calls under way; beyond them, and of more bytes, malloc has it back. */
 #define KEPT 16
 #define KEPT_BYTES ((size_t)4 << 20)
+/* Small ones have as much, and none takes a block of many times its length from a larger one. */
+#define LEAST_BYTES ((size_t)4 << 10)
+#define TIMES 16
 
 struct block {
 	TAILQ_ENTRY(block) on;
@@ -40,11 +43,12 @@ void *oci_shelf_get(size_t bytes)
 {
 	struct block *block;
 
+	bytes = bytes < LEAST_BYTES ? LEAST_BYTES : bytes;
 	pthread_mutex_lock(&shelf.lock);
 	/* The one that was used last, as its bytes are in the cache still. */
 	TAILQ_FOREACH(block, &shelf.blocks, on)
 	{
-		if (block->bytes >= bytes)
+		if (block->bytes >= bytes && block->bytes / TIMES <= bytes)
 			break;
 	}
 	if (block)

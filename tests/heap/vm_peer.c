@@ -151,6 +151,7 @@ static int64_t open_heap_of_parent(void)
 static int64_t act(enum vm_action action)
 {
 	uint8_t *heap = place[VM_HEAP], *third = heap + 2 * PAGE;
+	void *at;
 	int id;
 
 	switch (action) {
@@ -178,7 +179,8 @@ static int64_t act(enum vm_action action)
 		return 0;
 	case VM_ATTACH_OVER:
 		id = shmget(IPC_PRIVATE, VM_BYTES, IPC_CREAT | 0600);
-		if (id < 0 || shmat(id, heap, SHM_REMAP) != heap || shmctl(id, IPC_RMID, NULL))
+		at = shmat(id, heap, SHM_REMAP);
+		if (shmctl(id, IPC_RMID, NULL) || at != heap)
 			return -1;
 		write_pattern(heap, 111);
 		return 0;

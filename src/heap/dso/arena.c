@@ -11,6 +11,7 @@
 #include "raw.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +92,7 @@ bool heap_lock(void)
 
 void heap_wait_a_turn(void)
 {
-	const struct timespec turn = { .tv_nsec = HEAP_TURN_NS };
+	const struct timespec turn = { .tv_nsec = 50000 };
 
 	/* Not the C library's: malloc() is no place to be cancelled at. */
 	raw_call(SYS_nanosleep, (long)&turn, 0, 0, 0, 0, 0);
@@ -99,14 +100,24 @@ void heap_wait_a_turn(void)
 
 enum heap_lock_soon heap_lock_soon(void)
 {
+	/* Who does not fork has it for microseconds. */
+	enum { YIELDS = 100 };
+	unsigned int looks = 0;
+	uint64_t begun = 0;
+
 	if (heap_is_locked_here())
 		return HEAP_LOCKED_BEFORE;
 	/* Acquire: as in heap_lock(). */
-	for (int waited = 0; atomic_flag_test_and_set_explicit(&lock, memory_order_acquire);
-	     waited += HEAP_TURN_NS) {
-		if (waited >= HEAP_WAIT_NS)
+	while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) {
+		uint64_t now = oci_clock_ns();
+
+		begun = begun ? begun : now;
+		if (now - begun > HEAP_WAIT_NS)
 			return HEAP_NOT_LOCKED;
-		heap_wait_a_turn();
+		if (looks++ < YIELDS)
+			sched_yield();
+		else
+			heap_wait_a_turn();
 	}
 	atomic_store_explicit(&maker, pthread_self(), memory_order_relaxed);
 	return HEAP_LOCKED;

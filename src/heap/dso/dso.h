@@ -67,7 +67,8 @@ void heap_unlock(void);
  * for (the C library's locks of streams). */
 enum heap_lock_soon { HEAP_LOCKED, HEAP_LOCKED_BEFORE, HEAP_NOT_LOCKED };
 enum heap_lock_soon heap_lock_soon(void);
-enum { HEAP_WAIT_NS = 100000000, HEAP_TURN_NS = 50000 }; /* the longest wait; until the next look */
+#define HEAP_WAIT_NS 100000000u /* of one wait, about; a malloc() may have some */
+/* Until the next look. */
 void heap_wait_a_turn(void);
 /* Does this thread have it? */
 bool heap_is_locked_here(void);

@@ -9,6 +9,8 @@
 #include "dso.h"
 #include "raw.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -49,12 +51,12 @@ static atomic_bool paused;
 
 static void wait_for_fork(void)
 {
-	for (int waited = 0; waited < HEAP_WAIT_NS; waited += HEAP_TURN_NS) {
-		/* Acquire: pairs with the release in switch_to(). */
-		if (!atomic_load_explicit(&paused, memory_order_acquire) || heap_is_locked_here())
-			break;
+	uint64_t begun = oci_clock_ns();
+
+	/* Acquire: pairs with the release in switch_to(). */
+	while (atomic_load_explicit(&paused, memory_order_acquire) && !heap_is_locked_here() &&
+	       oci_clock_ns() - begun < HEAP_WAIT_NS)
 		heap_wait_a_turn();
-	}
 }
 
 static void *paused_malloc(size_t bytes)

@@ -13,6 +13,7 @@
 #include "dso.h"
 #include "raw.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -256,9 +257,11 @@ static void *remap(void *address, size_t bytes, size_t new_bytes, int flags, voi
 static void *attach(int id, const void *address, int flags)
 {
 	struct shmid_ds state;
+	int error = errno;
 
 	if (flags & SHM_REMAP && !shmctl(id, IPC_STAT, &state))
 		before_change(address, state.shm_segsz, true);
+	errno = error;
 	return next_attach(id, address, flags);
 }
 

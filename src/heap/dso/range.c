@@ -9,7 +9,8 @@
  * blocks of all sizes in its pieces, gets all of the arena as such, and leaves nothing for a range.
  *
  * A bit for each 64 KiB, which is what mimalloc's requests are multiples of: first fit. Where there
- * is no room, or another thread's fork() takes long, the system's mmap() answers, as without us.
+ * is no room, or another thread's fork() takes long, the system's mmap() answers, as without us;
+ * what mimalloc places there then is private.
  */
 #include "dso.h"
 #include "raw.h"

@@ -55,7 +55,7 @@ void verdict_skip(const struct job_result *result)
 {
 	const char *why = strstr(result->output, "skipped: ");
 
-	if (result->status != TEST_SKIPPED || !why)
+	if (result->status != TEST_SKIPPED || !why || verdict_failures)
 		return;
 	printf("%.*s\n", (int)strcspn(why, "\n"), why);
 	exit(TEST_SKIPPED);
