@@ -333,9 +333,7 @@ int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
 		     struct oc_predicted *predicted, struct oc_nodes_predicted *over_nodes,
 		     char *error, size_t n)
 {
-	size_t together = oci_is_v(call->collective) ?
-				  oc_levels_together(call->collective, call->ranks) :
-				  SIZE_MAX;
+	size_t together = oc_levels_together(call->collective, call->ranks, call->bytes);
 	struct predicting p;
 	bool never;
 	int failed = begin(call, &p, error, n);

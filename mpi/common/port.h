@@ -44,6 +44,12 @@ enum { OCI_PORT_CUTS_FROM = 16 };
 #else
 enum { OCI_PORT_CUTS_FROM = INT32_MAX };
 #endif
+/* An Alltoall between leaders loses where its messages are not sent at once. */
+#ifdef OPEN_MPI
+enum { OCI_PORT_ASKS = 0 };
+#else
+enum { OCI_PORT_ASKS = 1 };
+#endif
 #define OCI_PORT_LONG_COUNTS (sizeof(oci_port_count) > sizeof(int))
 
 /* What a datatype looks like. */

@@ -117,11 +117,30 @@ enum { MANY_RANKS = 16 };
  * mean over 8 B to 1 MiB, 0.97 to 1.04 under Open MPI and 0.98 to 1.20 under MPICH; in one message
  * for a node 0.92 to 1.00 and 0.89 to 1.01, and 0.40 to 0.86 of 16 KiB
  * (docs/results/nodes-gatherv.csv). Of many ranks one message gains by the model, as an Allgather
- * does.
+ * does. So go those of a Gather that the MPI sends at once while it would ask before it sends all
+ * of a node's: under MPICH, whose limit lies between 16 and 24 KiB over TCP, in 0.4 to 0.5 of the
+ * time of one message; under Open MPI it is all the same (docs/results/nodes-at-once.csv). An
+ * Alltoall whose leaders' messages are larger loses under MPICH: of 4 ranks from 2 KiB on, of 8
+ * from 512 bytes on, 0.58 to 0.95 (ditto).
  */
-size_t oc_levels_together(enum oc_collective collective, uint32_t ranks)
+#define AT_ONCE (16 * KIB)
+
+size_t oc_levels_together(enum oc_collective collective, uint32_t ranks, size_t bytes)
 {
-	return collective == OC_GATHERV && (ranks >= MANY_RANKS || are_on()) ? GATHERED : 0;
+	bool many = ranks >= MANY_RANKS || are_on();
+
+	switch (collective) {
+	case OC_GATHER:
+		return !many && bytes <= AT_ONCE && bytes * ranks > AT_ONCE ? 0 : bytes;
+	case OC_SCATTER:
+		return bytes;
+	case OC_ALLTOALL:
+		return many || bytes * ranks * ranks <= AT_ONCE ? bytes : 0;
+	case OC_GATHERV:
+		return many ? GATHERED : 0;
+	default:
+		return 0;
+	}
 }
 
 size_t oc_levels_shared(enum oc_collective collective, uint32_t ranks, int started)

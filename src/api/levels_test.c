@@ -63,9 +63,15 @@ TEST(what_gains_nothing_on_several_nodes_is_the_mpis)
 	/* Of these no size is known. */
 	assert_non_null(oc_levels_refusal(OC_GATHERV, 0, 1));
 	assert_null(oc_levels_refusal(OC_GATHERV, 0, 0));
-	assert_int_equal(oc_levels_together(OC_SCATTERV, 64), 0);
-	assert_int_equal(oc_levels_together(OC_GATHERV, 8), 0);
-	assert_true(oc_levels_together(OC_GATHERV, 64) > 0);
+	assert_int_equal(oc_levels_together(OC_SCATTERV, 64, 0), 0);
+	assert_int_equal(oc_levels_together(OC_GATHERV, 8, 0), 0);
+	assert_true(oc_levels_together(OC_GATHERV, 64, 0) > 0);
+	assert_int_equal(oc_levels_together(OC_GATHER, 4, 4096), 4096);
+	assert_int_equal(oc_levels_together(OC_GATHER, 4, 16384), 0);
+	assert_int_equal(oc_levels_together(OC_GATHER, 4, 32768), 32768);
+	assert_int_equal(oc_levels_together(OC_GATHER, 64, 16384), 16384);
+	assert_int_equal(oc_levels_together(OC_ALLTOALL, 4, 1024), 1024);
+	assert_int_equal(oc_levels_together(OC_ALLTOALL, 4, 2048), 0);
 }
 
 TEST(shares_are_of_fewer_bytes_where_more_ranks_wait_for_a_leader)

@@ -12,7 +12,7 @@
 
 size_t oci_levels_together(const struct plan *p)
 {
-	return p->alike ? p->bytes : oc_levels_together(p->call->collective, p->l->most);
+	return oc_levels_together(p->call->collective, p->l->most, p->alike ? p->bytes : 0);
 }
 
 /* Of a node with several: the sum of its blocks is small enough. */
