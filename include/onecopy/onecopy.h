@@ -459,8 +459,11 @@ OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes
  * node's ranks; SIZE_MAX: never. `started` is as above.
  */
 OC_API size_t oc_levels_shared(enum oc_collective collective, uint32_t ranks, int started);
-/* Where the largest node has so many ranks: the mean bytes of a node's blocks up to which they
- * travel together; 0: never. `bytes`: of a block of a Gather, Scatter or Alltoall. */
+/*
+ * Where the largest node has so many ranks: the mean bytes of a node's blocks up to which they
+ * travel together; 0: never, an Alltoall is better left to an MPI that asks the receiver before it
+ * sends so much. `bytes`: of a block of a Gather, Scatter or Alltoall.
+ */
 OC_API size_t oc_levels_together(enum oc_collective collective, uint32_t ranks, size_t bytes);
 /* Counts a call that went so; what a node's team did in it counts as the team's, too. */
 OC_API void oc_count_levels(enum oc_collective collective, size_t bytes);

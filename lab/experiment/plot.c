@@ -157,8 +157,10 @@ static int write_data(const struct results *results, const struct figure *figure
 	char path[PATH_MAX];
 	FILE *out = results_open(directory, figure->name, "dat", path);
 
-	if (!out)
+	if (!out) {
+		say("there will be no plots");
 		return 1;
+	}
 	fprintf(out,
 		"# %s median low high plans closed (%s); of a comparison ratio low high and the "
 		"control's low high\n",
@@ -421,8 +423,10 @@ static int draw(const struct results *results, const struct picture *picture, vo
 	char *directory = context, path[PATH_MAX], script[sizeof(picture->stem) + 4];
 	FILE *out = results_open(directory, picture->stem, "gp", path);
 
-	if (!out)
+	if (!out) {
+		say("there will be no plots");
 		return 1;
+	}
 	if (picture->figure)
 		put_picture(results, picture->figure, picture->second, picture->stem, out);
 	else

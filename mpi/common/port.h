@@ -44,11 +44,12 @@ enum { OCI_PORT_CUTS_FROM = 16 };
 #else
 enum { OCI_PORT_CUTS_FROM = INT32_MAX };
 #endif
-/* An Alltoall between leaders loses where its messages are not sent at once. */
+/* The MPI asks the receiver before it sends a message of more than 16 KiB to another node, for
+ * which an Alltoall between leaders waits longer than the MPI's own. */
 #ifdef OPEN_MPI
-enum { OCI_PORT_ASKS = 0 };
+enum { OCI_PORT_ASKS_FIRST = 0 };
 #else
-enum { OCI_PORT_ASKS = 1 };
+enum { OCI_PORT_ASKS_FIRST = 1 };
 #endif
 #define OCI_PORT_LONG_COUNTS (sizeof(oci_port_count) > sizeof(int))
 

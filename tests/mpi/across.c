@@ -27,8 +27,9 @@ static const enum case_collective in_levels[] = {
 };
 enum { IN_LEVELS = sizeof(in_levels) / sizeof(in_levels[0]) };
 
-/* Plain bytes of a message or block: what fits into a flag, a slot, and is copied singly. */
-static const int sizes[] = { 8, 1000, 70000 };
+/* Plain bytes of a message or block: what fits into a flag, a slot, what MPICH sends at once but
+ * not with others, and what is copied singly. */
+static const int sizes[] = { 8, 1000, 9000, 70000 };
 enum { PIECES = 2200000, SHARES = 700001 };
 enum { PERSISTENT_EACH = 7 }; /* so many calls one is */
 /* Whether nonblocking and persistent calls go in two levels: MPICH's leaders would have to be in

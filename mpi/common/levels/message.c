@@ -125,6 +125,8 @@ static void bcast_get_before(struct plan *p)
 
 static void bcast_get(struct plan *p)
 {
+	if (p->leader && p->piece)
+		oci_levels_hear(p, p->waits);
 	get(p, p->first, p->length);
 }
 

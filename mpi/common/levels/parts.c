@@ -107,7 +107,8 @@ void oci_levels_between(struct plan *p, const struct oci_mpi_call *part)
 	oci_levels_note(p, p->piece || !p->waits ?
 				   oci_port_start(p->lane->peers, part, &p->request) :
 				   oci_port_call(p->lane->peers, part));
-	oci_levels_hear(p, p->waits);
+	if (!p->piece)
+		oci_levels_hear(p, p->waits);
 }
 
 /* ---- messages ---------------------------------------------------------------------------------

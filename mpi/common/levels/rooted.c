@@ -5,8 +5,9 @@
  * own node's blocks are moved by the team.
  *
  * A node's blocks travel together, one message for all of them, or go straight between the root and
- * their rank, where that gains nothing. The root knows the sizes of all blocks, and a node's
- * members those of their own node, so both sides know which.
+ * their rank, where that gains nothing. Both sides know which: the root has the sizes of all
+ * blocks, and members of a node whose blocks may travel together learn those of their node. With
+ * counts of each rank only a Gatherv's may.
  */
 #include "common/levels/levels.h"
 
@@ -36,12 +37,13 @@ static struct oci_mpi_side own_block(const struct plan *p)
 }
 
 /* A node's members learn each other's sizes; where none travel together, nobody needs them. */
-static bool asks(const struct plan *p)
+static bool asks_sizes(const struct plan *p)
 {
 	return !p->alike && oci_levels_together(p);
 }
 
-/* Bytes of the blocks of this rank's node, in their order, as places. */
+/* Bytes of the blocks of this rank's node, in their order, as places; where nobody needs them, all
+ * as this rank's. */
 static void ask_sizes(struct plan *p)
 {
 	const struct oci_mpi_side own = own_block(p);
@@ -53,7 +55,7 @@ static void ask_sizes(struct plan *p)
 	p->own_bytes = (MPI_Aint)((size_t)own.count * shape.size);
 	for (uint32_t i = 0; i < ranks; i++)
 		places[i] = p->own_bytes;
-	if (asks(p))
+	if (asks_sizes(p))
 		oci_levels_on_node(p, PART(ALLGATHER, allgather, .sbuf = &p->own_bytes, .scount = 1,
 					   .stype = MPI_AINT, .rbuf = places, .rcount = 1,
 					   .rtype = MPI_AINT));
@@ -179,7 +181,7 @@ static void rooted_open(struct plan *p)
 
 	/* Where sizes are unknown more may be sent than the root waits for: such messages, and
 	 * those of later calls that come in their place, are of no bytes. */
-	p->tag = p->lane->tag + asks(p);
+	p->tag = p->lane->tag + asks_sizes(p);
 	if (!is_roots_node(p)) {
 		ask_sizes(p);
 	} else if (oci_levels_is_root(p)) {
@@ -211,7 +213,7 @@ static void rooted_give(struct plan *p)
 		on_node(p, &all);
 		return;
 	}
-	p->sized = !asks(p) || p->status == MPI_SUCCESS;
+	p->sized = !asks_sizes(p) || p->status == MPI_SUCCESS;
 	if (p->sized)
 		decide(p);
 	if (p->together_here && gathers(p))

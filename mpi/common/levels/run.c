@@ -156,9 +156,10 @@ const char *oci_levels_lack(const struct plan *p)
 		return APART;
 	if (collective == OC_ALLTOALL && p->l->most * p->comm->size * p->bytes > OC_LEVELS_ROWS)
 		return "on several nodes an Alltoall of so many blocks is the MPI's own";
-	if (OCI_PORT_ASKS && collective == OC_ALLTOALL &&
+	if (OCI_PORT_ASKS_FIRST && collective == OC_ALLTOALL &&
 	    !oc_levels_together(collective, p->l->most, p->bytes))
-		return "on several nodes the MPI's own is as quick for this size";
+		return "on several nodes an Alltoall whose nodes send each other more than 16 KiB "
+		       "is MPICH's own";
 	return NULL;
 }
 
