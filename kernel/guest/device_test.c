@@ -605,21 +605,35 @@ static void gone_with_its_memory(void)
 
 enum { MADE_AGAIN = 3000 };
 static uint32_t round_begun, round_over; /* atomic */
+static uint64_t made_ns;		 /* what it takes to make one that stays */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 static void await_round(const uint32_t *rounds, uint32_t round)
 {
+	/* Acquire: pairs with the release of whoever begins the round, or ends it. */
 	while (__atomic_load_n(rounds, __ATOMIC_ACQUIRE) < round)
 		;
 }
 
-/* Once a round, at any moment of it. */
+/* Once a round, at any moment of it, or behind it. */
 static void *let_go(void *page)
 {
 	for (uint32_t round = 1; round <= MADE_AGAIN; round++) {
+		uint64_t begun;
+
 		await_round(&round_begun, round);
-		for (volatile uint32_t wait = round * 37 % 20000; wait; wait--)
+		begun = now_ns();
+		while (now_ns() - begun < made_ns * (round * 37 % 200) / 100)
 			;
 		CHECK(!madvise(page, PAGE, MADV_DONTNEED));
+		/* Release: pairs with the acquire in await_round(). */
 		__atomic_store_n(&round_over, round, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -632,8 +646,15 @@ static void gone_while_it_is_made(void)
 	uint8_t *shared = memory(4 * PAGE), *own = memory(PAGE);
 	struct onecopy_piece piece = { (uintptr_t)shared, 4 * PAGE };
 	unsigned int made = 0, gone = 0;
+	uint64_t begun;
 	pthread_t other;
 
+	for (int round = 0; round < 20; round++) {
+		shared[0] = 1;
+		begun = now_ns();
+		CHECK(!destroy(create(shared, 4 * PAGE, ONECOPY_REGION_READ)));
+		made_ns = now_ns() - begun;
+	}
 	CHECK(!pthread_create(&other, NULL, let_go, shared));
 	for (uint32_t round = 1; round <= MADE_AGAIN; round++) {
 		struct onecopy_region_create call = { .size = sizeof(call),
@@ -644,6 +665,7 @@ static void gone_while_it_is_made(void)
 		uint32_t was = word[3];
 
 		shared[0] = 1; /* a page of its own again, not that of zeros */
+		/* Release: pairs with the acquire in await_round(). */
 		__atomic_store_n(&round_begun, round, __ATOMIC_RELEASE);
 		if (!ioctl(device, ONECOPY_REGION_CREATE, &call)) {
 			await_round(&round_over, round);

@@ -92,30 +92,30 @@ unsigned int oci_cursor_cut(const struct oci_cursor *from, size_t *bytes, struct
 }
 
 /* One end of a copy by this core: what follows at `at`, in one piece. */
-struct cursor {
+struct copy_end {
 	uint8_t *at;
 	size_t bytes;
 	const struct oc_piece *next, *end; /* the pieces behind it; as many as none: it is dense */
 };
 
-static struct cursor cursor_at(const struct oci_team *team, uint64_t seq, uint64_t place,
-			       size_t bytes)
+static struct copy_end copy_end_at(const struct oci_team *team, uint64_t seq, uint64_t place,
+				   size_t bytes)
 {
 	const struct oc_layout *layout = oci_place_layout(team, seq, place);
 	const struct oc_piece *piece;
 	size_t into;
 
 	if (!layout)
-		return (struct cursor){ (uint8_t *)(uintptr_t)place, bytes, NULL, NULL };
+		return (struct copy_end){ (uint8_t *)(uintptr_t)place, bytes, NULL, NULL };
 	place &= OCI_LAID_OUT_OFFSET;
 	piece = &layout->pieces[piece_find(layout, place)];
 	into = place - piece->at;
-	return (struct cursor){ (uint8_t *)piece->address + into, piece[1].at - piece->at - into,
-				piece + 1, layout->pieces + layout->count };
+	return (struct copy_end){ (uint8_t *)piece->address + into, piece[1].at - piece->at - into,
+				  piece + 1, layout->pieces + layout->count };
 }
 
 /* False: its list is at its end. */
-static bool cursor_move(struct cursor *c, size_t bytes)
+static bool copy_end_move(struct copy_end *c, size_t bytes)
 {
 	c->at += bytes;
 	c->bytes -= bytes;
@@ -129,9 +129,9 @@ static bool cursor_move(struct cursor *c, size_t bytes)
 void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint64_t from,
 		    size_t bytes)
 {
-	struct cursor source = cursor_at(team, seq, from, bytes);
-	struct cursor target = cursor_at(team, seq, to, bytes);
-	bool more = bytes && cursor_move(&source, 0) && cursor_move(&target, 0);
+	struct copy_end source = copy_end_at(team, seq, from, bytes);
+	struct copy_end target = copy_end_at(team, seq, to, bytes);
+	bool more = bytes && copy_end_move(&source, 0) && copy_end_move(&target, 0);
 
 	while (more) {
 		size_t length = source.bytes < target.bytes ? source.bytes : target.bytes;
@@ -139,7 +139,7 @@ void oci_place_copy(const struct oci_team *team, uint64_t seq, uint64_t to, uint
 		length = length < bytes ? length : bytes;
 		memcpy(target.at, source.at, length);
 		bytes -= length;
-		more = bytes && cursor_move(&source, length) && cursor_move(&target, length);
+		more = bytes && copy_end_move(&source, length) && copy_end_move(&target, length);
 	}
 }
 

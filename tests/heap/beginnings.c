@@ -17,6 +17,16 @@
 static pthread_key_t keys[KEYS];
 static sem_t filled, looked;
 
+static void fork_a_child(void)
+{
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (!child)
+		_exit(0);
+	reap(child);
+}
+
 static void *keeper(void *argument)
 {
 	for (uintptr_t i = 0; i < KEYS; i++)
@@ -32,18 +42,13 @@ static void *keeper(void *argument)
 static void fork_keeps_keys_of_other_threads(void)
 {
 	pthread_t thread;
-	pid_t child;
 
 	for (int i = 0; i < KEYS; i++)
 		CHECK(!pthread_key_create(&keys[i], NULL));
 	CHECK(!sem_init(&filled, 0, 0) && !sem_init(&looked, 0, 0));
 	CHECK(!pthread_create(&thread, NULL, keeper, NULL));
 	sem_wait(&filled);
-	child = fork();
-	CHECK(child >= 0);
-	if (!child)
-		_exit(0);
-	reap(child);
+	fork_a_child();
 	sem_post(&looked);
 	CHECK(!pthread_join(thread, NULL));
 }
@@ -143,15 +148,10 @@ static void *flusher(void *argument)
 static void fork_beside_a_block_under_a_lock(void)
 {
 	pthread_t thread;
-	pid_t child;
 
 	CHECK(!sem_init(&filled, 0, 0) && !pthread_create(&thread, NULL, flusher, NULL));
 	sem_wait(&filled);
-	child = fork();
-	CHECK(child >= 0);
-	if (!child)
-		_exit(0);
-	reap(child);
+	fork_a_child();
 	CHECK(!pthread_join(thread, NULL));
 }
 

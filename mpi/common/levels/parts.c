@@ -69,7 +69,8 @@ void oci_levels_on_node(struct plan *p, const struct oci_mpi_call *part)
 /* ---- between nodes ----------------------------------------------------------------------------
  *
  * What a rank sends behind an error is nothing, so before that it says so to each of its peers,
- * once for a lane. They look for it as cheaply as can be: once in a call.
+ * once for a lane. They look for it as cheaply as can be: once in a call. `failed` is relaxed: it
+ * comes alone, and the calls of a lane have an order anyway.
  */
 
 static void tell(struct plan *p)
