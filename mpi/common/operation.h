@@ -68,12 +68,27 @@ struct oci_mpi_call {
 	int root;
 };
 
-_Static_assert(offsetof(struct oci_mpi_call, send.long_displs) ==
-		       offsetof(struct oci_mpi_call, long_sdispls),
-	       "the same members");
-_Static_assert(offsetof(struct oci_mpi_call, recv.long_displs) ==
-		       offsetof(struct oci_mpi_call, long_rdispls),
-	       "the same members");
+#define OCI_SAME(side, member, name)                                 \
+	_Static_assert(offsetof(struct oci_mpi_call, side.member) == \
+			       offsetof(struct oci_mpi_call, name),  \
+		       "one member by both names")
+OCI_SAME(send, buffer, sbuf);
+OCI_SAME(send, count, scount);
+OCI_SAME(send, counts, scounts);
+OCI_SAME(send, displs, sdispls);
+OCI_SAME(send, type, stype);
+OCI_SAME(send, types, stypes);
+OCI_SAME(send, long_counts, long_scounts);
+OCI_SAME(send, long_displs, long_sdispls);
+OCI_SAME(recv, buffer, rbuf);
+OCI_SAME(recv, count, rcount);
+OCI_SAME(recv, counts, rcounts);
+OCI_SAME(recv, displs, rdispls);
+OCI_SAME(recv, type, rtype);
+OCI_SAME(recv, types, rtypes);
+OCI_SAME(recv, long_counts, long_rcounts);
+OCI_SAME(recv, long_displs, long_rdispls);
+#undef OCI_SAME
 
 /* A call made ready for the engine. Lives from oci_mpi_open() to oci_mpi_close(), and does not
  * move. */
