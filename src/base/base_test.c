@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log, options, the shelf and the rest. Options are parsed once per process, so each case runs in a
- * child. */
+/* Log and options. Options are parsed once per process, so each case runs in a child. */
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/shelf.h"
 #include "support/test.h"
 
 #include <errno.h>
@@ -385,69 +383,4 @@ TEST(the_clock_runs_forward_and_words_exchange)
 	assert_true(oci_compare_exchange(&word, &expected, 3));
 	oci_store_release(&word, 4);
 	assert_int_equal(oci_load_acquire(&word), 4);
-}
-
-/* ---- the shelf ------------------------------------------------------------------------------- */
-
-enum { SMALL = 100, LARGE = 1 << 20, BEYOND = 5 << 20, MORE_THAN_KEPT = 20 };
-
-TEST(what_was_put_last_is_got_next)
-{
-	uint8_t *first = oci_shelf_get(LARGE), *second = oci_shelf_get(LARGE);
-
-	assert_true(first && second && first != second);
-	assert_true((uintptr_t)first % 128 == 0 && (uintptr_t)second % 128 == 0);
-	memset(first, 1, LARGE);
-	memset(second, 2, LARGE);
-	oci_shelf_put(second);
-	oci_shelf_put(first);
-	oci_shelf_put(NULL);
-	/* Of fewer bytes, too, but not of a few: those leave it to the next large one. */
-	assert_ptr_equal(oci_shelf_get(LARGE / 2), first);
-	assert_ptr_not_equal(oci_shelf_get(SMALL), second);
-	assert_ptr_equal(oci_shelf_get(LARGE), second);
-	oci_shelf_put(first);
-	oci_shelf_put(second);
-}
-
-TEST(a_full_shelf_follows_what_is_asked_for)
-{
-	void *old[MORE_THAN_KEPT], *block;
-
-	for (int i = 0; i < MORE_THAN_KEPT; i++)
-		assert_non_null(old[i] = oci_shelf_get(SMALL));
-	for (int i = 0; i < MORE_THAN_KEPT; i++)
-		oci_shelf_put(old[i]);
-	assert_non_null(block = oci_shelf_get(LARGE));
-	oci_shelf_put(block);
-	assert_ptr_equal(oci_shelf_get(LARGE), block);
-	/* The last ones are there still. */
-	assert_ptr_equal(oci_shelf_get(SMALL), old[MORE_THAN_KEPT - 1]);
-	oci_shelf_put(block);
-}
-
-TEST(what_memory_cannot_hold_is_refused)
-{
-	void *block = oci_shelf_get(BEYOND);
-
-	assert_non_null(block);
-	oci_shelf_put(block); /* malloc has it back */
-	assert_null(oci_shelf_get(SIZE_MAX));
-	assert_null(oci_shelf_get(PTRDIFF_MAX));
-}
-
-static void get_in_child(void)
-{
-	CHECK(oci_shelf_get(LARGE));
-}
-
-TEST(a_child_has_a_shelf_of_its_own)
-{
-	uint8_t *block = oci_shelf_get(LARGE);
-	char said[256];
-
-	oci_shelf_put(block);
-	oci_shelf_fork_child();
-	assert_ptr_not_equal(oci_shelf_get(LARGE), block);
-	assert_int_equal(in_child(get_in_child, said, sizeof(said)), 0);
 }
