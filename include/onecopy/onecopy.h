@@ -378,8 +378,9 @@ OC_API void oc_set_threads(int many);
  * done in there alone, such as remote atomics. Then a wait does not yield and leaves it to the
  * function to give up the CPU. Where ranks outnumber CPUs, waits sleep between its calls, for an
  * eighth of the time at most since one that took longer than 2 us, which has moved a message: so it
- * must not yield when it returns 0. Where it returns something else they sleep when for 25 ms no
- * three calls within 40 us took longer than 0.4 us each.
+ * must not yield when it returns 0. Where it returns 1 they sleep when for 25 ms no three calls
+ * within 40 us took longer than 0.4 us each; where it returns 2, as it yields when it finds nothing
+ * to do, never.
  */
 OC_API void oc_set_progress(int (*progress)(void));
 

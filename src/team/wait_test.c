@@ -177,6 +177,22 @@ TEST(a_rank_that_may_be_asked_at_any_moment_looks_in_each_turn_and_stays_awake_w
 	begin(0, 0);
 }
 
+TEST(a_rank_whose_hook_gives_up_the_cpu_itself_never_sleeps)
+{
+	struct oci_wait wait = { 0 };
+	uint64_t start;
+
+	begin(2, 0);
+	start = oci_clock_ns();
+	looks = 0;
+	for (uint32_t i = 1; oci_clock_ns() - start < 2 * NEEDED_QUIET_NS; i++) {
+		turn(&wait);
+		assert_int_equal(looks, i);
+		assert_int_equal(wait.sleep_us, 0);
+	}
+	begin(0, 0);
+}
+
 /* A process that takes its CPU from the caller's thread. */
 static pid_t compete(void)
 {
