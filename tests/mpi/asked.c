@@ -9,8 +9,9 @@
  * alone: "asked KIND-FORM-COLLECTIVE seconds" of each, and "usually KIND-FORM seconds", the median
  * of all collectives; "seldom FORM seconds", the mean of a question now and then, which takes
  * either microseconds or a turn of the scheduler; and at last "usually all seconds", the sum of
- * all. Where ranks that spin share CPUs, some times are those of the scheduler, with and without
- * us: milliseconds for what takes a tenth of that.
+ * all. Arguments: KIND-FORM..., only these, and no sum. Where ranks that spin share CPUs, some
+ * times are those of the scheduler, with and without us: milliseconds for what takes a tenth of
+ * that.
  */
 #include "checked.h"
 
@@ -239,6 +240,16 @@ static double run(const struct kind *kind, enum form form)
 	return all;
 }
 
+static int is_named(char **names, const struct kind *kind, enum form form)
+{
+	char own[64];
+
+	snprintf(own, sizeof(own), "%s-%s", kind->name, form_names[form]);
+	while (*names && strcmp(*names, own))
+		names++;
+	return *names != NULL;
+}
+
 int main(int argc, char **argv)
 {
 	double all = 0;
@@ -253,9 +264,10 @@ int main(int argc, char **argv)
 	case_barrier(pair);
 	for (int k = 0; k < KINDS; k++)
 		for (int form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++)
-			all += run(&kinds[k], (enum form)form);
+			if (!argv[1] || is_named(argv + 1, &kinds[k], (enum form)form))
+				all += run(&kinds[k], (enum form)form);
 	MPI_Comm_free(&pair);
 	for (int i = 0; i < MESSAGES && rank <= ASKED; i++)
 		free(message[i]);
-	return case_end("usually all %.9f\n", all);
+	return argv[1] ? case_end("%s", "") : case_end("usually all %.9f\n", all);
 }

@@ -207,16 +207,32 @@ SCENARIO(heap)
 }
 
 enum { ASKED_LEAST = 3, ASKED_ROUNDS = 15, ASKED_MOST = 300 };
+static const double asked_limit = 1.2;
 
 /* What rank 0 asked for while the others waited. */
 struct asked {
 	char name[64];
 	bool usual; /* the median of all collectives, or all of it, not of one */
 	double took[2], ratio[ASKED_ROUNDS];
+	size_t rounds;
 };
 
-/* One run with onecopy or without; how many times it printed, which are as many each time. */
-static int run_asked(int ranks, bool ours, struct asked asked[ASKED_MOST])
+static struct asked asked[ASKED_MOST];
+static int asked_count;
+
+static struct asked *asked_named(const char *name)
+{
+	for (int k = 0; k < asked_count; k++)
+		if (!strcmp(asked[k].name, name))
+			return &asked[k];
+	if (asked_count == ASKED_MOST)
+		return NULL;
+	snprintf(asked[asked_count].name, sizeof(asked[0].name), "%s", name);
+	return &asked[asked_count++];
+}
+
+/* One run with onecopy or without, of these kinds, or all; how many times it printed. */
+static int run_asked(int ranks, bool ours, const char *const *kinds)
 {
 	struct job job = ours ? job_mpi(ranks, "asked") : job_stock(ranks, "asked");
 	struct job_result result;
@@ -225,20 +241,19 @@ static int run_asked(int ranks, bool ours, struct asked asked[ASKED_MOST])
 	int count = 0;
 
 	job.yields = false;
+	job_add_words(&job, kinds);
 	job_run(&job, &result);
 	if (!verdict_ended_well(&result, ours ? "asked failed" : "asked failed without onecopy"))
 		return 0;
 	if (ours)
 		verdict_served_all(&result, NULL);
-	for (const char *line = result.output; line && count < ASKED_MOST;
-	     line = strchr(line, '\n')) {
-		struct asked *a = &asked[count];
+	for (const char *line = result.output; line; line = strchr(line, '\n')) {
+		struct asked *a;
 
 		line += *line == '\n';
 		if (sscanf(line, "%15s %63s %lf", word, name, &seconds) != 3 || seconds <= 0 ||
-		    (strcmp(word, "asked") && strcmp(word, "usually")))
+		    (strcmp(word, "asked") && strcmp(word, "usually")) || !(a = asked_named(name)))
 			continue;
-		snprintf(a->name, sizeof(a->name), "%s", name);
 		a->usual = !strcmp(word, "usually");
 		a->took[ours] = seconds;
 		count++;
@@ -247,11 +262,11 @@ static int run_asked(int ranks, bool ours, struct asked asked[ASKED_MOST])
 	return count;
 }
 
-/* In each round so far it took longer than `limit`. */
-static bool is_always_above(const struct asked *a, size_t rounds, double limit)
+/* In each round so far it took longer than the limit. */
+static bool is_always_above(const struct asked *a, size_t rounds)
 {
 	for (size_t r = 0; r < rounds; r++)
-		if (a->ratio[r] <= limit)
+		if (a->ratio[r] <= asked_limit)
 			return false;
 	return true;
 }
@@ -267,62 +282,94 @@ static struct stats_estimate median_of(const struct asked *a, size_t rounds)
 	return estimate;
 }
 
-/* Whether the last round would find it too late if from now on each round were. */
-static bool may_fail(struct asked *a, size_t rounds, double limit)
+static bool is_late(const struct asked *a, size_t rounds)
 {
-	for (size_t r = rounds; r < ASKED_ROUNDS; r++)
+	return a->usual ? median_of(a, rounds).low > asked_limit : is_always_above(a, rounds);
+}
+
+/* Would the last round find it too late if from now on each round did? */
+static bool is_in_doubt(struct asked *a)
+{
+	for (size_t r = a->rounds; r < ASKED_ROUNDS; r++)
 		a->ratio[r] = HUGE_VAL;
-	return a->usual ? median_of(a, ASKED_ROUNDS).low > limit :
-			  is_always_above(a, ASKED_ROUNDS, limit);
+	return is_late(a, ASKED_ROUNDS) &&
+	       (!a->usual || median_of(a, a->rounds).median > asked_limit);
+}
+
+/* The kinds that are in doubt, or one of whose collectives is; none: all of it is. False: none is.
+ */
+static bool find_doubts(const char *kinds[])
+{
+	static char name[ASKED_MOST][sizeof(asked[0].name)];
+	bool found = false;
+	int count = 0, known;
+
+	kinds[0] = NULL;
+	for (int k = 0; k < asked_count; k++) {
+		if (!is_in_doubt(&asked[k]))
+			continue;
+		found = true;
+		memcpy(name[count], asked[k].name, sizeof(name[count]));
+		if (!strcmp(name[count], "all")) {
+			kinds[0] = NULL;
+			return true;
+		}
+		if (!asked[k].usual)
+			*strrchr(name[count], '-') = '\0';
+		for (known = 0; strcmp(name[known], name[count]); known++)
+			;
+		if (known == count) {
+			kinds[count++] = name[known];
+			kinds[count] = NULL;
+		}
+	}
+	return found;
 }
 
 /*
  * asked RANKS [map]: what others ask of ranks that wait in our collectives takes at most a fifth
  * longer than where they wait in the MPI's, in rounds, in each of which both run one after the
- * other. There are more rounds until it does, as whatever else is busy hits both, or until none to
- * come could let it fail. After the last, it fails where the whole interval of the rounds' median
- * lies above, for a kind of question or all of them, and where one collective was above in every
- * round.
+ * other. There are more rounds of a kind of question until it does, as whatever else is busy hits
+ * both, or until none to come could let it fail. After the last, it fails where the whole interval
+ * of the rounds' median lies above, for a kind or all of them, and where one collective was above
+ * in every round.
  */
 SCENARIO(asked)
 {
-	const double limit = 1.2;
-	static struct asked asked[ASKED_MOST];
+	const char *kinds[ASKED_MOST + 1] = { NULL };
+	int ranks = driver_ranks(words[0]), count[2];
 	struct stats_estimate ratio, latest = { 0 };
-	int ranks = driver_ranks(words[0]), count[2], above, late = 0;
+	const struct asked *late = NULL;
 	double all[2] = { 0, 0 };
 	size_t rounds = 0;
 
 	job_shares_heaps = words[0] && words[1] && !strcmp(words[1], "map");
 	do {
+		for (int k = 0; k < asked_count; k++)
+			asked[k].took[0] = asked[k].took[1] = 0;
 		/* Each goes first in every other round. */
 		for (size_t i = 0; i < 2; i++)
-			count[(i + rounds) % 2] = run_asked(ranks, (i + rounds) % 2, asked);
+			count[(i + rounds) % 2] = run_asked(ranks, (i + rounds) % 2, kinds);
 		if (!count[0] || count[0] != count[1]) {
 			verdict_fail(NULL, "%d times with onecopy and %d without", count[1],
 				     count[0]);
 			return;
 		}
-		for (int k = 0; k < count[0]; k++)
-			asked[k].ratio[rounds] = asked[k].took[1] / asked[k].took[0];
-		/* It says that last. */
+		for (int k = 0; k < asked_count; k++)
+			if (asked[k].took[0] > 0)
+				asked[k].ratio[asked[k].rounds++] =
+					asked[k].took[1] / asked[k].took[0];
 		for (size_t i = 0; i < 2; i++)
-			all[i] += asked[count[0] - 1].took[i];
+			all[i] += asked_named("all")->took[i];
 		rounds++;
-		above = 0;
-		for (int k = 0; k < count[0]; k++)
-			above += may_fail(&asked[k], rounds, limit) &&
-				 (!asked[k].usual || median_of(&asked[k], rounds).median > limit);
-	} while (rounds < ASKED_LEAST || (above && rounds < ASKED_ROUNDS));
-	for (int k = 0; k < count[0]; k++) {
-		ratio = median_of(&asked[k], rounds);
+	} while (rounds < ASKED_LEAST || (find_doubts(kinds) && rounds < ASKED_ROUNDS));
+	for (int k = 0; k < asked_count; k++) {
+		ratio = median_of(&asked[k], asked[k].rounds);
 		if (asked[k].usual && ratio.median > latest.median) {
-			late = k;
+			late = &asked[k];
 			latest = ratio;
 		}
-		if (rounds == ASKED_ROUNDS &&
-		    (asked[k].usual ? ratio.low > limit :
-				      is_always_above(&asked[k], rounds, limit)))
+		if (asked[k].rounds == ASKED_ROUNDS && is_late(&asked[k], ASKED_ROUNDS))
 			verdict_fail(NULL,
 				     "%s of a rank that waits took %.2f [%.2f, %.2f] times as long "
 				     "as without onecopy, in the median of %zu rounds",
@@ -332,7 +379,7 @@ SCENARIO(asked)
 		"asked: %d ranks%s, %zu rounds: at most %.2f [%.2f, %.2f] times the MPI's time (%s), "
 		"%.2f of all of it\n",
 		ranks, job_shares_heaps ? " with heaps" : "", rounds, latest.median, latest.low,
-		latest.high, asked[late].name, all[1] / all[0]);
+		latest.high, late->name, all[1] / all[0]);
 }
 
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */
