@@ -234,7 +234,7 @@ elif [ ! -e "$scratch/kmod.ok" ]; then
 else
 	tests="src/kmod_test;src/message_limits_test;src/graph_module_test"
 	tests+=";bytes 2 kmod;--mpich table 2 kmod;! bytes 2 kmod+cma"
-	KMOD_SECONDS=2 KMOD_CPUS=4 KMOD_TESTS=$tests \
+	KMOD_SECONDS=2 KMOD_CPUS=4 KMOD_BYTES=655360 KMOD_TESTS=$tests \
 		one "the kernel module, in guests" kernel/guest/check.sh build/kmod guest mpi
 fi
 if wanted clang; then

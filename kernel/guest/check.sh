@@ -15,8 +15,8 @@
 # waits leaves a CPU idle), each in OUT/PART, with its output in OUT/PART.log; what they say is shown
 # behind their names, and each minute what is under way. The kernel is built in KMOD_CACHE (else
 # ~/.cache/onecopy/kernel). KMOD_SECONDS: of random calls in guest; KDIR: a kernel that was built, for
-# guest and mpi; KMOD_TESTS: those of mpi, as mpi.sh has them, separated by ";". The last line reads
-# "N passed, N failed".
+# guest and mpi; KMOD_TESTS: those of mpi, as mpi.sh has them, separated by ";"; KMOD_BYTES: as mpi.sh
+# has it. The last line reads "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 mkdir -p "${1:?"usage: check.sh OUT [PART...]"}"

@@ -1118,9 +1118,18 @@ static bool is_asked_for(const char *name, char *const *asked)
 	return *asked;
 }
 
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void run(const struct test *test, char *const *asked)
 {
 	for (; test->name; test++) {
+		double begin = seconds();
 		pid_t child;
 		int status;
 
@@ -1148,7 +1157,7 @@ static void run(const struct test *test, char *const *asked)
 			printf("FAILED  %s\n", test->name);
 			failed++;
 		} else {
-			printf("ok      %s\n", test->name);
+			printf("ok      %s: %.1f s\n", test->name, seconds() - begin);
 			passed++;
 		}
 	}

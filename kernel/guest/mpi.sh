@@ -6,7 +6,8 @@
 # module may use four channels of driver/fake_engine.c; the guest's caches are said to be so small
 # that more than 256 KiB are asked of them. "+ TEST": more than a page is, and some must have been
 # copied by them. "! TEST": they may not be used, and REFUSE of 100 regions and copies are refused, at
-# random. KDIR in the environment: as boot.sh has it. The last line reads "N passed, N failed".
+# random. In the environment: KDIR, as boot.sh has it; KMOD_BYTES, buffers of "bytes" that are larger
+# are left out. The last line reads "N passed, N failed".
 set -eu
 . "$(dirname "$0")/boot.sh"
 build=$(cd "$2" && pwd)
@@ -53,7 +54,7 @@ done
 busybox mount -t tmpfs group /host/sys/fs/cgroup
 echo 100000 100000 >/host/sys/fs/cgroup/cpu.max
 in_host() {
-	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C \
+	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C BYTES \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 copies_by_engine() {
@@ -107,7 +108,7 @@ busybox grep -q 'DMA engines .* channels allowed; [1-9]' /said &&
 	echo "ok      engines were used" || echo "FAILED  engines were used"
 INIT
 complaints >>"$root/init"
-sed -i "s|REFUSE|$refuse|g; s|CPUS|$cpus|g; s|BUILD|$build|g" "$root/init"
+sed -i "s|BYTES|${KMOD_BYTES:+OC_TEST_BYTES=$KMOD_BYTES}|; s|REFUSE|$refuse|g; s|CPUS|$cpus|g; s|BUILD|$build|g" "$root/init"
 # A processor that says it is none of a virtual machine is believed who shares a cache.
 boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" "$cpus" $((cpus / 2)) 4096 -cpu "$cpu,-hypervisor" \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap

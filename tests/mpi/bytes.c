@@ -4,18 +4,19 @@
  * MPI_IN_PLACE, types and operations in turn.
  *
  * bytes [COLLECTIVE[=ALGORITHM[@BYTES]]]...: these, or all of them; each algorithm on a
- * communicator of its own, with buffers of so many bytes at most.
+ * communicator of its own, with buffers of so many bytes at most. OC_TEST_BYTES: of any, likewise.
  */
 #include "case.h"
 
 #include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const size_t sizes[] = { 0,    1,    4,	   47,	  48,	  496,	   497,
 				1000, 4096, 65536, 65537, 300000, 1048579, 2097152 };
 
 /* Eight ranks with larger ones would spend their time in the expectation, not in onecopy. */
-enum { LARGEST = 3 << 20 };
+static unsigned long largest = 3 << 20;
 
 /* Both forms up to here; beyond, in turn from root to root, for the sake of time. */
 enum { BOTH_FORMS = 65537 };
@@ -49,7 +50,7 @@ static void run_sizes(MPI_Comm comm, enum case_collective collective, unsigned l
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct case_call call = { .collective = collective, .bytes = sizes[i] };
 
-		if (case_buffer_bytes(&call, ranks) <= (most < LARGEST ? most : LARGEST))
+		if (case_buffer_bytes(&call, ranks) <= (most < largest ? most : largest))
 			run_size(comm, collective, sizes[i], ranks);
 	}
 }
@@ -59,7 +60,7 @@ static void run_word(const char *word, int ranks)
 	struct case_forced forced;
 
 	if (!strchr(word, '=')) {
-		run_sizes(MPI_COMM_WORLD, case_parse(word, strlen(word)), LARGEST, ranks);
+		run_sizes(MPI_COMM_WORLD, case_parse(word, strlen(word)), largest, ranks);
 		return;
 	}
 	case_force(word, &forced);
@@ -69,15 +70,18 @@ static void run_word(const char *word, int ranks)
 
 int main(int argc, char **argv)
 {
+	const char *bytes = getenv("OC_TEST_BYTES");
 	int ranks, rank;
 
 	case_begin(&argc, &argv, &rank, &ranks);
+	if (bytes)
+		largest = strtoul(bytes, NULL, 10);
 	/* Each call has buffers of its own; to give their pages back takes longer than the call. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	for (int i = 1; i < argc; i++)
 		run_word(argv[i], ranks);
 	for (int i = 0; i < CASE_COLLECTIVES && argc == 1; i++)
-		run_sizes(MPI_COMM_WORLD, (enum case_collective)i, LARGEST, ranks);
+		run_sizes(MPI_COMM_WORLD, (enum case_collective)i, largest, ranks);
 	return case_end("bytes: %lu calls on %d ranks, every byte right\n", calls, ranks);
 }
