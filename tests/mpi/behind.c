@@ -7,6 +7,7 @@
  * returns   MPI_Finalize is over at once, whoever of the job has died
  * leaves    the same, and the launcher is told. Between hosts MPICH 4.0.2 (UCX, TCP) by itself
  * often hangs there: a process waits for peers that have gone on to wait for the launcher
+ * hurries   once the ranks say in MPI_Init who they are, the clock runs twenty times as fast
  * apart     the last two processes and the others are of two jobs, as if these had met
  *
  * It counts how many times a datatype was asked for its contents, whatever the word is.
@@ -18,9 +19,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SLOW_US = 500, APART = 2 };
+enum { SLOW_US = 500, HURRY = 20, APART = 2 };
 
 static int is(const char *word)
 {
@@ -40,6 +42,36 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int key, void *value)
 	error = next(comm, key, value);
 	if (is("slow"))
 		usleep(SLOW_US);
+	return error;
+}
+
+static time_t hurries_since; /* 0: not yet */
+
+int PMPI_Iallgather(const void *mine, int count, MPI_Datatype type, void *all, int each,
+		    MPI_Datatype to, MPI_Comm comm, MPI_Request *request)
+{
+	int (*next)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm,
+		    MPI_Request *) =
+		(int (*)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm,
+			 MPI_Request *))dlsym(RTLD_NEXT, "PMPI_Iallgather");
+	struct timespec now;
+
+	if (is("hurries") && !clock_gettime(CLOCK_MONOTONIC, &now))
+		hurries_since = now.tv_sec;
+	return next(mine, count, type, all, each, to, comm, request);
+}
+
+/* Each whole second is so many. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	static int (*next)(clockid_t, struct timespec *);
+	int error;
+
+	if (!next)
+		next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	error = next(clock, now);
+	if (!error && clock == CLOCK_MONOTONIC && hurries_since)
+		now->tv_sec += (now->tv_sec - hurries_since) * (HURRY - 1);
 	return error;
 }
 
