@@ -6,6 +6,7 @@
  * did not open.
  * kill SEED VICTIM random NAME: at any moment of a mix of all collectives.
  * kill COLLECTIVE VICTIM finalize NAME: outside; the others have nothing left but MPI_Finalize.
+ * kill await SURVIVORS NAME: no rank; until so many have reported.
  *
  * Each survivor prints "survivor RANK: dead rank VICTIM after S s", from the sentence that belongs
  * to the error code; that a later call fails at once is checked too.
@@ -144,12 +145,17 @@ static void finalize(int rank, int victim)
 	exit(0);
 }
 
+static void await_reports(int survivors)
+{
+	while (atomic_load(&board->done) < survivors)
+		usleep(1000);
+}
+
 /* Nobody leaves before all have reported: mpirun may end the others when one leaves like this. */
 static void leave(int survivors)
 {
 	atomic_fetch_add(&board->done, 1);
-	while (atomic_load(&board->done) < survivors)
-		usleep(1000);
+	await_reports(survivors);
 	usleep(200000);
 	_exit(0);
 }
@@ -160,6 +166,11 @@ int main(int argc, char **argv)
 	struct plan plan = { .seed = 0 };
 	double waited_s = 0;
 
+	if (argc == 4 && !strcmp(argv[1], "await")) {
+		open_board(argv[3]);
+		await_reports(atoi(argv[2]));
+		return 0;
+	}
 	case_begin(&argc, &argv, &rank, &ranks);
 	if (argc != 5)
 		case_fail("usage: kill COLLECTIVE|SEED VICTIM "

@@ -151,7 +151,8 @@ static void kill_one(int ranks, int victim, const char *what, const char *how)
 	if (job_is_mpich) {
 		/* Its mpirun kills all when a process that it has started is killed, whatever it
 		 * is told: it has started shells. The victim's outlives the survivors' reports. */
-		job_add_shell(&job, "\"$@\" || sleep 2");
+		job_add_shell(&job,
+			      job_text("\"$@\" || exec \"$1\" await %d %s", ranks - 1, board));
 		job_add(&job, "sh");
 	} else {
 		job_add(&job, "--enable-recovery");
