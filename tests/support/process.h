@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -28,6 +29,20 @@ static inline double oct_waited_s(void)
 	if (file)
 		fclose(file);
 	return 1e-9 * (double)waited;
+}
+
+/*
+ * The seconds since the clock said `since_s`, but for what this thread had to wait for a CPU since
+ * oct_waited_s() said `waited_s`, before that. What others had to wait is in it: so their limit is
+ * some times as long as it takes them to do what is usual there, now.
+ */
+static inline double oct_given_s(double since_s, double waited_s)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - since_s -
+	       (oct_waited_s() - waited_s);
 }
 
 /* What a file of /proc says of it, such as "VmPTE: %ld", in its unit. */
