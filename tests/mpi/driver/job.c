@@ -377,6 +377,26 @@ static int wait_for(pid_t pid, struct watch *watch, bool *hung)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Whether something that it has started neither ends by itself nor gets on. */
+static bool leaves_something(void)
+{
+	struct watch *watch = watch_begin(GRACE_MS * 1e-3);
+	double look_s = now_s();
+	bool left = false;
+
+	while (!descendants_gone(0) && !ended_by && !left) {
+		await(-1, 0.01);
+		if (now_s() - look_s < WATCH_LOOK_MS * 1e-3)
+			continue;
+		left = !watch || watch_look(watch);
+		look_s = now_s();
+	}
+	if (watch && left)
+		watch_report(watch, stdout);
+	watch_end(watch);
+	return left;
+}
+
 /* The file for the statistics takes the place that job_mpi() left for it. */
 static char *prepare_stats(const struct job *job, char **argv)
 {
@@ -434,7 +454,7 @@ void job_run(const struct job *job, struct job_result *result)
 	result->status = wait_for(pid, watch, &result->hung);
 	watch_end(watch);
 	if (job->leaves_nothing)
-		result->left_behind = !descendants_gone(GRACE_MS / 10);
+		result->left_behind = leaves_something();
 	descendants_end();
 	result->seconds = now_s() - start;
 	if (file) {
