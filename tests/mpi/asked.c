@@ -260,7 +260,8 @@ int main(int argc, char **argv)
 		memset(message[i], i, MESSAGE); /* no page of it is new to who times */
 	}
 	MPI_Comm_split(MPI_COMM_WORLD, rank > ASKED, 0, &pair);
-	/* It has a team then, so that its nonblocking calls are served. */
+	/* They have teams then, so that their nonblocking calls are served. */
+	case_barrier(MPI_COMM_WORLD);
 	case_barrier(pair);
 	for (int k = 0; k < KINDS; k++)
 		for (int form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++)
