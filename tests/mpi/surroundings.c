@@ -5,6 +5,7 @@
  * surroundings plain            nothing that the program itself does; whoever started it did
  * surroundings sparse           each rank has a large table, and uses little of it
  * surroundings descriptors      each rank has used up its descriptors
+ * surroundings address_space    each rank's address space has a limit, and room for what it wants
  * surroundings locked           all that is mapped later is locked, against a limit as usual
  * surroundings stopped          the last rank is stopped for a while, now and then
  * surroundings traced           a tracer holds the last rank now and then, as a debugger does
@@ -87,6 +88,23 @@ static void lock_memory(void)
 		printf("skipped: so little memory may be locked here (ulimit -l) that MPIs get none\n");
 	MPI_Finalize();
 	exit(77);
+}
+
+/* Of what the limit leaves, 1 GiB is the program's still, when the ranks have met. */
+static void limit_address_space(void)
+{
+	enum { LEFT_MIB = 2560, WANTED = 1 << 30 };
+	char *memory;
+
+	if (oct_limit_address_space((size_t)LEFT_MIB << 20))
+		case_fail("the address space cannot be limited: %s", strerror(errno));
+	case_barrier(MPI_COMM_WORLD);
+	memory = malloc(WANTED);
+	if (!memory)
+		case_fail("of %d MiB of address space %d MiB are not there any more", LEFT_MIB,
+			  WANTED >> 20);
+	memory[WANTED / 2] = 1;
+	free(memory);
 }
 
 static void pause_ms(int ms)
@@ -229,6 +247,8 @@ int main(int argc, char **argv)
 	case_begin(&argc, &argv, &rank, &ranks);
 	if (!strcmp(mode, "locked"))
 		lock_memory();
+	if (!strcmp(mode, "address_space"))
+		limit_address_space();
 	all_collectives(MPI_COMM_WORLD);
 	if (!strcmp(mode, "sparse"))
 		take_sparse_memory();
