@@ -17,8 +17,8 @@ static void fill_arguments(struct checked *c)
 	c->arguments = (struct arguments){
 		.collective = collective,
 		.large = LARGE_COUNTS && c->spec.large,
-		.send = send->memory + send->origin,
-		.recv = recv->memory + recv->origin,
+		.send = send->memory + send->origin + send->begin,
+		.recv = recv->memory + recv->origin + recv->begin,
 		.send_count = send->counts[0],
 		.recv_count = recv->counts[0],
 		.send_counts = send->counts,

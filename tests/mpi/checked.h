@@ -23,7 +23,8 @@ struct checked_spec {
 	int layout;   /* a number of a layout; alike on all ranks */
 	int differ;   /* ranks take different layouts, except in reductions */
 	int maps;     /* reductions: the operation that does not commute, where the layout has it */
-	unsigned int shape; /* other block sizes and places in the v-variants for other values */
+	unsigned int shape; /* other block sizes and places in the v-variants for other values,
+			     * negative ones for one in three */
 	uint64_t salt;	    /* other data for other values */
 	int stock;	    /* the MPI itself may serve it; see also OC_TEST_STOCK in README.md */
 	int bottom;	    /* addresses are in the types, the buffers are MPI_BOTTOM */
@@ -37,6 +38,7 @@ struct checked_side {
 	int blocks, elements[CHECKED_RANKS];
 	size_t origin;		      /* in `memory` and `expected` */
 	size_t offset[CHECKED_RANKS]; /* bytes behind the origin */
+	size_t begin;		      /* likewise, of what `places` count from */
 	int counts[CHECKED_RANKS], places[CHECKED_RANKS];
 	MPI_Count counts_c[CHECKED_RANKS]; /* the same */
 	MPI_Aint places_c[CHECKED_RANKS];

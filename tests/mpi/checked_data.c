@@ -57,6 +57,24 @@ static int differs(const struct checked *c)
 	return c->spec.differ && !checked_is_reduction(c->spec.collective);
 }
 
+/* The call gets the address of this block: the places of those in front of it are negative. */
+static void begin_at(struct checked_side *side, int block)
+{
+	int place = side->places[block];
+
+	side->begin = side->offset[block];
+	for (int b = 0; b < side->blocks; b++)
+		side->places[b] -= place;
+}
+
+/* The i-th block in the order of their places. */
+static int in_order(const struct checked *c, const struct checked_side *side, int i)
+{
+	return checked_has_table(c->spec.collective) && side->many && c->spec.shape % 2 ?
+		       side->blocks - 1 - i :
+		       i;
+}
+
 /* Blocks of `elements` each: one behind the other, or, with a table, in any order, with gaps. */
 static void place_side(const struct checked *c, struct checked_side *side, int layout)
 {
@@ -69,7 +87,7 @@ static void place_side(const struct checked *c, struct checked_side *side, int l
 	for (int b = 0; b < side->blocks; b++)
 		total += checked_is_reduction(c->spec.collective) ? 0 : side->elements[b] + tabled;
 	for (int i = 0; i < side->blocks; i++) {
-		int b = tabled && c->spec.shape % 2 ? side->blocks - 1 - i : i;
+		int b = in_order(c, side, i);
 		const struct layout *is =
 			c->spec.plain ? &layout_plain[c->spec.plain - 1] :
 					layout_choose(layout + (is_w && differs(c) ? b : 0), total);
@@ -89,6 +107,8 @@ static void place_side(const struct checked *c, struct checked_side *side, int l
 			behind = layout_bytes(is, at);
 		}
 	}
+	if (tabled && c->spec.shape % 3 == 2)
+		begin_at(side, in_order(c, side, side->blocks / 2));
 	/* At any multiple of the largest number. */
 	side->origin = LAYOUT_MARGIN + c->spec.salt % 5 * 8;
 	side->bytes = side->origin + behind + LAYOUT_MARGIN;
