@@ -119,22 +119,29 @@ static void allgather(int with_counts)
 		check((long)r * block, block, r, 0, with_counts ? "Allgatherv" : "Allgather");
 }
 
-/* From the buffer's end backwards: every displacement is negative, the first beyond -2 GiB. */
+/* From the buffer's end backwards: every displacement is negative, the first beyond -2 GiB. Nearly
+ * all of it is the others', and of two ranks one block; the root's own one moves, too. */
 static void gatherv(void)
 {
-	int counts[CHECKED_RANKS], places[CHECKED_RANKS], block = COUNT / ranks, root = ranks - 1;
+	enum { OWN = 1000 };
+	int counts[CHECKED_RANKS], places[CHECKED_RANKS], root = ranks - 1;
+	int block = ranks > 1 ? (COUNT - OWN) / (ranks - 1) : 0;
+	double own[OWN];
 
+	for (int i = 0; i < OWN; i++)
+		own[i] = value(root, i);
 	for (int r = 0; r < ranks; r++) {
-		clear((long)r * block, block);
-		counts[r] = block;
+		counts[r] = r == root ? OWN : block;
 		places[r] = r * block - COUNT;
+		clear((long)r * block, counts[r]);
 	}
-	fill((long)rank * block, block);
-	MPI_Gatherv(rank == root ? MPI_IN_PLACE : buffer + (long)rank * block, block, MPI_DOUBLE,
-		    buffer + COUNT, counts, places, MPI_DOUBLE, root, MPI_COMM_WORLD);
+	if (rank != root)
+		fill(0, block);
+	MPI_Gatherv(rank == root ? own : buffer, counts[rank], MPI_DOUBLE, buffer + COUNT, counts,
+		    places, MPI_DOUBLE, root, MPI_COMM_WORLD);
 	case_count(CASE_GATHERV, 1);
 	for (int r = 0; rank == root && r < ranks; r++)
-		check((long)r * block, block, r, 0, "Gatherv");
+		check((long)r * block, counts[r], r, 0, "Gatherv");
 }
 
 static void allreduce(void)
