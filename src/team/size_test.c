@@ -20,7 +20,56 @@
 #include "support/process.h"
 #include "support/test.h"
 
-enum quantity { SHARED, USED, HEAP, TABLES, MAPPINGS, DESCRIPTORS, CPU_US, US, QUANTITIES };
+enum quantity { SHARED, USED, HEAP, PEAK, TABLES, MAPPINGS, DESCRIPTORS, CPU_US, US, QUANTITIES };
+
+/* ---- what the library takes of malloc: the linker's --wrap ---------------------------------- */
+
+static long in_use, most_in_use; /* bytes; ranks have one thread */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void __wrap_free(void *memory);
+
+static void *counted(void *memory)
+{
+	in_use += (long)malloc_usable_size(memory);
+	if (in_use > most_in_use)
+		most_in_use = in_use;
+	return memory;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+	return counted(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+	return counted(__real_calloc(count, bytes));
+}
+
+/* Both may be there for a moment. */
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+	long before = (long)malloc_usable_size(memory);
+	void *grown = counted(__real_realloc(memory, bytes));
+
+	in_use -= grown ? before : 0;
+	return grown;
+}
+
+void __wrap_free(void *memory)
+{
+	in_use -= (long)malloc_usable_size(memory);
+	__real_free(memory);
+}
+
+/* ---- what a rank takes ----------------------------------------------------------------------- */
 
 /* Of a process, or what it has more than before. */
 struct taken {
@@ -46,6 +95,7 @@ static struct taken now(void)
 		taken.of[SHARED] = 512 * (long)file.st_blocks;
 	taken.of[USED] = (long)oci_segment_live_bytes();
 	taken.of[HEAP] = (long)mallinfo2().uordblks;
+	taken.of[PEAK] = most_in_use;
 	taken.of[TABLES] = oct_field("/proc/self/status", "VmPTE: %ld") << 10;
 	taken.of[MAPPINGS] = oct_mappings();
 	taken.of[DESCRIPTORS] = oct_descriptors();
@@ -83,6 +133,7 @@ static int most(uint32_t ranks, struct taken *most)
 						     MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
 	int failed;
 
+	most_in_use = in_use;
 	measured.before = now();
 	failed = oct_fork_team(ranks, -1, measure, &measured);
 	*most = measured.of_rank[0];
@@ -107,6 +158,8 @@ TEST(what_a_rank_takes_is_linear_in_the_ranks)
 	assert_in_range(few.of[USED], 2 * OCI_SLOT_BYTES,
 			2 * OCI_SLOT_BYTES + oci_region_bytes(33) + 128);
 	assert_int_equal(few.of[SHARED], many.of[SHARED]);
+	/* Of malloc, while the team was made, too: each further rank as much as each of the few. */
+	assert_in_range(many.of[PEAK] - few.of[PEAK], 31, 31 * few.of[PEAK] / 33);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	assert_in_range(many.of[HEAP] - few.of[HEAP], 0, 31 * 512);
 	/* A page of them for each ten, and what the fronts of 16 peers take. */
