@@ -371,8 +371,9 @@ int oc_stats_write(int world_rank, int world_size)
 	if (!directory || !*directory)
 		return 0;
 	gethostname(host, sizeof(host) - 1);
-	if (snprintf(path, sizeof(path), "%s/onecopy.%s.%d.json", directory, host, (int)getpid()) >=
-	    (int)sizeof(path))
+	/* In PID namespaces of their own ranks of one host may have one number. */
+	if (snprintf(path, sizeof(path), "%s/onecopy.%s.%d.%d.json", directory, host, (int)getpid(),
+		     world_rank) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	json = stats_json(world_rank, world_size, host);
 	if (!json)

@@ -21,16 +21,24 @@
 
 static char directory[] = "/tmp/onecopy-stats-XXXXXX";
 static char own[256 + 64], victim[64];
+enum { RANK = 3 };
 
-static int make_directory(void **state)
+/* Of a rank of this process. */
+static void name_file(char path[sizeof(own)], int rank)
 {
 	char host[256] = "?";
 
+	gethostname(host, sizeof(host) - 1);
+	snprintf(path, sizeof(own), "%s/onecopy.%s.%d.%d.json", directory, host, (int)getpid(),
+		 rank);
+}
+
+static int make_directory(void **state)
+{
 	(void)state;
 	if (!mkdtemp(directory))
 		return -1;
-	gethostname(host, sizeof(host) - 1);
-	snprintf(own, sizeof(own), "%s/onecopy.%s.%d.json", directory, host, (int)getpid());
+	name_file(own, RANK);
 	snprintf(victim, sizeof(victim), "%s/victim", directory);
 	return setenv("ONECOPY_STATS_DIR", directory, 1);
 }
@@ -56,22 +64,34 @@ static int remove_directory(void **state)
 	return rmdir(directory);
 }
 
-static int written_rank(void)
+static int written(const char *key)
 {
 	json_t *json = json_load_file(own, 0, NULL);
-	int rank = (int)json_integer_value(json_object_get(json, "rank"));
+	int number = (int)json_integer_value(json_object_get(json, key));
 
 	json_decref(json);
-	return rank;
+	return number;
 }
 
 TEST(a_later_run_with_the_number_writes_anew)
 {
-	assert_int_equal(oc_stats_write(3, 8), 0);
-	assert_int_equal(written_rank(), 3);
-	assert_int_equal(oc_stats_write(4, 8), 0);
-	assert_int_equal(written_rank(), 4);
+	assert_int_equal(oc_stats_write(RANK, 8), 0);
+	assert_int_equal(written("rank"), RANK);
+	assert_int_equal(written("job_ranks"), 8);
+	assert_int_equal(oc_stats_write(RANK, 9), 0);
+	assert_int_equal(written("job_ranks"), 9);
 	assert_int_equal(entries(), 1);
+}
+
+/* As they may have in PID namespaces of their own. */
+TEST(ranks_with_one_number_have_a_file_each)
+{
+	char other[sizeof(own)];
+
+	name_file(other, RANK + 1);
+	assert_int_equal(oc_stats_write(RANK + 1, 8), 0);
+	assert_int_equal(entries(), 2);
+	assert_int_equal(unlink(other), 0);
 }
 
 TEST(a_link_in_its_place_is_not_written_through)
@@ -85,14 +105,14 @@ TEST(a_link_in_its_place_is_not_written_through)
 	fclose(file);
 	unlink(own);
 	assert_int_equal(symlink(victim, own), 0);
-	assert_int_equal(oc_stats_write(5, 8), 0);
+	assert_int_equal(oc_stats_write(RANK, 8), 0);
 	file = fopen(victim, "r");
 	assert_non_null(fgets(text, sizeof(text), file));
 	fclose(file);
 	assert_string_equal(text, "precious");
 	assert_int_equal(lstat(own, &status), 0);
 	assert_true(S_ISREG(status.st_mode));
-	assert_int_equal(written_rank(), 5);
+	assert_int_equal(written("rank"), RANK);
 }
 
 TEST(what_cannot_be_replaced_is_an_error_and_leaves_nothing)
@@ -102,7 +122,7 @@ TEST(what_cannot_be_replaced_is_an_error_and_leaves_nothing)
 	unlink(own);
 	assert_int_equal(mkdir(own, 0700), 0);
 	before = entries();
-	assert_int_equal(oc_stats_write(6, 8), -EISDIR);
+	assert_int_equal(oc_stats_write(RANK, 8), -EISDIR);
 	assert_int_equal(entries(), before);
 	rmdir(own);
 }
@@ -110,14 +130,13 @@ TEST(what_cannot_be_replaced_is_an_error_and_leaves_nothing)
 /* In a rank of a team: three Bcasts, as the file has them. */
 static int count_bytes(struct oc_team *team, void *arg)
 {
-	char path[sizeof(own)], host[256] = "?", buffer[1000] = "";
+	char path[sizeof(own)], buffer[1000] = "";
 	json_t *json, *row = NULL, *found = NULL;
 	size_t i;
 	bool right;
 
 	(void)arg;
-	gethostname(host, sizeof(host) - 1);
-	snprintf(path, sizeof(path), "%s/onecopy.%s.%d.json", directory, host, (int)getpid());
+	name_file(path, (int)oc_team_rank(team));
 	for (int call = 0; call < 3; call++)
 		if (oct_bcast(team, buffer, sizeof(buffer), 0))
 			return 1;
