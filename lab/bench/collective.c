@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "collective.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lab/harness/options.h"
 
@@ -23,9 +25,34 @@ static const char *collective_word(unsigned int i)
 	return i < OC_COLLECTIVES ? oci_collective_name((enum oc_collective)i) : NULL;
 }
 
+/* Behind MPI_, which may stand in front. */
+static const char *own_name(const char *word)
+{
+	return strncasecmp(word, "MPI_", 4) ? word : word + 4;
+}
+
+bool collective_is_nonblocking(const char *word, enum oc_collective *collective)
+{
+	const char *name = own_name(word), *one;
+
+	if (tolower((unsigned char)*name) != 'i')
+		return false;
+	for (unsigned int i = 0; (one = collective_word(i)) != NULL; i++) {
+		*collective = (enum oc_collective)i;
+		if (!strcasecmp(name + 1, one))
+			return true;
+	}
+	return false;
+}
+
 enum oc_collective collective_take(const char *word)
 {
-	return word_take(word, "a collective of onecopy", collective_word, "");
+	enum oc_collective collective;
+
+	if (collective_is_nonblocking(word, &collective))
+		usage("'%s' is a form of %s, whose name is expected here", word,
+		      oci_collective_name(collective));
+	return word_take(own_name(word), "a collective of onecopy", collective_word, "");
 }
 
 void take_sizes(void *list, const char *text)

@@ -7,6 +7,7 @@
 #define BENCH_COLLECTIVE_H
 
 #include <onecopy/collectives.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,7 +46,10 @@ struct collective_error {
 /* "bcast,gather", each once; "4,1K,64K". Each ends the program where it is wrong. */
 void take_collectives(void *list, const char *text);
 void take_sizes(void *list, const char *text);
+/* "allreduce" or "MPI_Allreduce". */
 enum oc_collective collective_take(const char *word);
+/* Is it the name of a nonblocking form, "iallreduce" or "MPI_Iallreduce"? */
+bool collective_is_nonblocking(const char *word, enum oc_collective *collective);
 /* One more, if it is not there. */
 void collective_list_add(struct collective_list *list, enum oc_collective collective);
 /* Those that are measured unless others are named. */

@@ -65,7 +65,10 @@ void predict_take_collective(void *choice, const char *text, struct argp_state *
 		usage("'%s' is one argument too many: 'onecopy %s' takes one collective", text,
 		      options->command);
 	options->collective = text;
-	options->call.collective = collective_take(text);
+	if (collective_is_nonblocking(text, &options->call.collective))
+		options->call.nonblocking = true;
+	else
+		options->call.collective = collective_take(text);
 }
 
 void predict_call(const struct oc_predict_call *call, struct oc_predicted *predicted,
