@@ -287,7 +287,7 @@ int oc_wait(struct oc_request *r)
 	while ((result = oc_test(r)) == 0) {
 		if (team->oversubscribed || ++turns % 64 == 0) {
 			oci_wait_drive();
-			oci_wait_polled(oci_wait_needed());
+			oci_wait_polled(false);
 		} else {
 			oci_cpu_relax();
 		}

@@ -254,11 +254,10 @@ bool oci_wait_turn(struct oci_team *team, struct oci_wait *wait, const struct oc
 void oci_wait_crowd(void);
 /*
  * One unsuccessful turn of a loop that polls for several things and drives all of them in each
- * turn: gives the CPU away, where there are more ranks than CPUs, and nothing has moved for a
- * while, for longer than a yield. Not so where others may ask something of it at any moment:
- * `asked`, what the hook of oc_set_progress() returns.
+ * turn: gives the CPU away, unless it `stays`, as others may ask something of it at any moment;
+ * where there are more ranks than CPUs, and nothing has moved for a while, for longer than a yield.
  */
-void oci_wait_polled(int asked);
+void oci_wait_polled(bool stays);
 /* Is it such a time? For polled operations, which do not wait here. */
 bool oci_wait_is_long(struct oci_wait *wait);
 /*
@@ -278,7 +277,5 @@ void oci_team_raise(const struct oci_team *team, uint64_t *flag, uint32_t *waite
 extern int (*oci_progress_hook)(void);
 extern int (*oci_engine_hook)(void);
 bool oci_wait_drive(void);
-/* What the hook returned last. */
-int oci_wait_needed(void);
 
 #endif

@@ -214,11 +214,6 @@ static void caches_are_cold(uint64_t now)
 	cold_until_ns = now + OCI_ANSWERS_NS;
 }
 
-int oci_wait_needed(void)
-{
-	return __atomic_load_n(&needed, __ATOMIC_RELAXED);
-}
-
 /* Did the thread lose its CPU in a look of so long, or since the last long one? The kernel is asked
  * where it matters alone. */
 static bool lost_the_cpu(uint64_t took_ns)
@@ -272,7 +267,7 @@ static uint64_t look_around(bool *stays)
 	bool outstanding = oci_wait_drive();
 
 	now = oci_clock_ns();
-	*stays = oci_wait_needed() != 0;
+	*stays = __atomic_load_n(&needed, __ATOMIC_RELAXED) != 0;
 	note_look(begin, now, *stays);
 	if (outstanding)
 		__atomic_store_n(&asked_ns, now, __ATOMIC_RELAXED);
@@ -292,7 +287,7 @@ static uint64_t look_around(bool *stays)
 static void turn_of_many(const struct oci_team *team, struct oci_wait *wait,
 			 const struct oci_awaited *awaited, uint32_t polls)
 {
-	int asked = oci_wait_needed();
+	int asked = __atomic_load_n(&needed, __ATOMIC_RELAXED);
 	bool stays = asked != 0;
 	uint64_t most_us = 0;
 	uint32_t first_us;
@@ -325,16 +320,14 @@ void oci_wait_crowd(void)
  * [0.62, 1.70] (means over 17 kinds of call, 9 rounds, EPYC guest of 2 CPUs, 2026-11-26,
  * oc_mpich_asked).
  */
-void oci_wait_polled(int asked)
+void oci_wait_polled(bool stays)
 {
 	static _Thread_local uint64_t left_ns;
-	bool stays = asked != 0, sleeps;
 	uint32_t us = stays ? OCI_SLEEP_NEEDED_US : OCI_SLEEP_FIRST_US;
 	uint64_t now;
+	bool sleeps;
 
-	if (asked == OCI_NEEDED_YIELDS) {
-		oci_cpu_relax();
-	} else if (__atomic_load_n(&crowded, __ATOMIC_RELAXED)) {
+	if (__atomic_load_n(&crowded, __ATOMIC_RELAXED)) {
 		now = oci_clock_ns();
 		/* The caller's turn was such a look, or is its first. */
 		note_look(left_ns, now, stays);
