@@ -378,9 +378,9 @@ OC_API void oc_set_threads(int many);
  * done in there alone, such as remote atomics. Then a wait does not yield and leaves it to the
  * function to give up the CPU. Where ranks outnumber CPUs, waits sleep between its calls, for an
  * eighth of the time at most since one that took longer than 2 us, which has moved a message: so it
- * must not yield when it returns 0. Where it returns 1 they sleep when for 25 ms no three calls
- * within 40 us took longer than 0.4 us each; where it returns 2, as it yields when it finds nothing
- * to do, never.
+ * must not yield when it returns 0. Where it returns 2, as it yields itself when it finds nothing
+ * to do, waits of collectives never sleep; where it returns anything else, when for 25 ms no three
+ * calls within 40 us took longer than 0.4 us each.
  */
 OC_API void oc_set_progress(int (*progress)(void));
 
@@ -470,8 +470,8 @@ OC_API size_t oc_levels_together(enum oc_collective collective, uint32_t ranks, 
 OC_API void oc_count_levels(enum oc_collective collective, size_t bytes);
 /*
  * Writes this process's counters as JSON into ONECOPY_STATS_DIR (nothing when it is not set), as
- * NAME.HOST.PID.json, with the process's rank in its job of so many. 0 or -errno; of a failure rank
- * 0 warns, the others say it at ONECOPY_LOG=info. Called by front ends at the end.
+ * onecopy.HOST.PID.RANK.json, with the process's rank in its job of so many. 0 or -errno; of a
+ * failure rank 0 warns, the others say it at ONECOPY_LOG=info. Called by front ends at the end.
  */
 OC_API int oc_stats_write(int world_rank, int world_size);
 

@@ -54,7 +54,7 @@ done
 busybox mount -t tmpfs group /host/sys/fs/cgroup
 echo 100000 100000 >/host/sys/fs/cgroup/cpu.max
 in_host() {
-	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C BYTES \
+	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C LIMIT_OF_BYTES \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 copies_by_engine() {
@@ -108,7 +108,7 @@ busybox grep -q 'DMA engines .* channels allowed; [1-9]' /said &&
 	echo "ok      engines were used" || echo "FAILED  engines were used"
 INIT
 complaints >>"$root/init"
-sed -i "s|BYTES|${KMOD_BYTES:+OC_TEST_BYTES=$KMOD_BYTES}|; s|REFUSE|$refuse|g; s|CPUS|$cpus|g; s|BUILD|$build|g" "$root/init"
+sed -i "s|LIMIT_OF_BYTES|${KMOD_BYTES:+OC_TEST_BYTES=$KMOD_BYTES}|g; s|REFUSE|$refuse|g; s|CPUS|$cpus|g; s|BUILD|$build|g" "$root/init"
 # A processor that says it is none of a virtual machine is believed who shares a cache.
 boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" "$cpus" $((cpus / 2)) 4096 -cpu "$cpu,-hypervisor" \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap

@@ -25,7 +25,7 @@ static const char *collective_word(unsigned int i)
 	return i < OC_COLLECTIVES ? oci_collective_name((enum oc_collective)i) : NULL;
 }
 
-/* Behind MPI_, which may stand in front. */
+/* Without the MPI_ in front. */
 static const char *own_name(const char *word)
 {
 	return strncasecmp(word, "MPI_", 4) ? word : word + 4;
@@ -38,9 +38,10 @@ bool collective_is_nonblocking(const char *word, enum oc_collective *collective)
 	if (tolower((unsigned char)*name) != 'i')
 		return false;
 	for (unsigned int i = 0; (one = collective_word(i)) != NULL; i++) {
+		if (strcasecmp(name + 1, one))
+			continue;
 		*collective = (enum oc_collective)i;
-		if (!strcasecmp(name + 1, one))
-			return true;
+		return true;
 	}
 	return false;
 }

@@ -48,7 +48,8 @@ void take_collectives(void *list, const char *text);
 void take_sizes(void *list, const char *text);
 /* "allreduce" or "MPI_Allreduce". */
 enum oc_collective collective_take(const char *word);
-/* Is it the name of a nonblocking form, "iallreduce" or "MPI_Iallreduce"? */
+/* Is it the name of a nonblocking form, "iallreduce" or "MPI_Iallreduce"? Then of which collective.
+ */
 bool collective_is_nonblocking(const char *word, enum oc_collective *collective);
 /* One more, if it is not there. */
 void collective_list_add(struct collective_list *list, enum oc_collective collective);

@@ -2,7 +2,7 @@
 /*
  * The counters that the processes of a job leave in ONECOPY_STATS_DIR, added up.
  *
- * A process's file NAME.HOST.PID.json and the sum have one form:
+ * A process's file onecopy.HOST.PID.RANK.json and the sum have one form:
  *   {"onecopy": VERSION, "ranks": N, "job_ranks": N, "front_ends": [{"library", "ranks"}...],
  *    "collectives": [{"collective", "algorithm", "mechanism", "calls", "bytes", "recovered"}...],
  *    "two_levels": [{"collective", "calls", "bytes"}...],

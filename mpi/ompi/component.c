@@ -52,8 +52,8 @@ static void look(void)
 
 /*
  * The MPI's progress while a collective of ours waits. Others may need us at any moment as long as
- * there is a window: then this is a turn of a wait of the MPI's, which yields if it was told to,
- * and the engine neither yields nor sleeps.
+ * there is a window: then this is a turn of a wait of the MPI's. If that yields, as it was told to,
+ * the engine neither yields nor sleeps.
  */
 static int drive_mpi(void)
 {
@@ -69,7 +69,7 @@ static int drive_mpi(void)
 	else
 		look();
 	entered = outer;
-	return needed ? 1 + opal_progress_yield_when_idle : 0;
+	return !needed ? 0 : opal_progress_yield_when_idle ? 2 : 1;
 }
 
 /* A turn of any wait of the MPI's. Of low priority, which is in every eighth turn: in each one it

@@ -156,8 +156,8 @@ TEST(without_pidfds_and_descriptors_ranks_live)
 /* ---- who does not ---------------------------------------------------------------------------- */
 
 enum end { CLOSED, PIPES, NONE_LEFT, OTHER_PROGRAM };
-enum { TRIES = 5, MOST_RANKS = 3 };
-#define SOON_NS UINT64_C(100000000) /* as wait.c has it */
+enum { TRIES = 50, MOST_RANKS = 3 };
+#define SOON_NS UINT64_C(100000000) /* as wait.c promises */
 
 /* Known to all ranks. */
 struct ending {

@@ -299,6 +299,8 @@ static void turn_of_many(const struct oci_team *team, struct oci_wait *wait,
 	if (stays || polls >= OCI_YIELDS ||
 	    polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
 		most_us = look_around(&stays);
+	if (__atomic_load_n(&needed, __ATOMIC_RELAXED) == OCI_NEEDED_YIELDS)
+		return;
 	first_us = first_sleep_us(team, stays);
 	if (polls >= OCI_YIELDS && awaited->waiters && most_us >= first_us) {
 		wait_sleep(wait, awaited, first_us, stays ? first_us : most_us);

@@ -61,7 +61,7 @@ int PMPI_Iallgather(const void *mine, int count, MPI_Datatype type, void *all, i
 	return next(mine, count, type, all, each, to, comm, request);
 }
 
-/* Each whole second is so many. */
+/* Each second since then counts as HURRY. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static int (*next)(clockid_t, struct timespec *);

@@ -4,7 +4,8 @@
  * MPI_IN_PLACE, types and operations in turn.
  *
  * bytes [COLLECTIVE[=ALGORITHM[@BYTES]]]...: these, or all of them; each algorithm on a
- * communicator of its own, with buffers of so many bytes at most. OC_TEST_BYTES: of any, likewise.
+ * communicator of its own, with buffers of so many bytes at most. OC_TEST_BYTES: larger buffers are
+ * left out.
  */
 #include "case.h"
 
@@ -72,10 +73,14 @@ int main(int argc, char **argv)
 {
 	const char *bytes = getenv("OC_TEST_BYTES");
 	int ranks, rank;
+	char *end;
 
 	case_begin(&argc, &argv, &rank, &ranks);
-	if (bytes)
-		largest = strtoul(bytes, NULL, 10);
+	if (bytes) {
+		largest = strtoul(bytes, &end, 10);
+		if (!largest || *end)
+			case_fail("OC_TEST_BYTES is a number of bytes, not '%s'", bytes);
+	}
 	/* Each call has buffers of its own; to give their pages back takes longer than the call. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);

@@ -479,7 +479,8 @@ int main(int argc, char **argv)
 	const char *directory = getenv("TMPDIR");
 	char path[512];
 
-	/* With threads our locks are taken, with which nothing is to be called. */
+	/* With threads our locks are taken, and while they are nothing of the MPI's may be called.
+	 */
 	(getenv("OC_TEST_THREADS") ? case_begin_threads : case_begin)(&argc, &argv, &rank, &ranks);
 	snprintf(path, sizeof(path), "%s/onecopy-corners", directory ? directory : "/tmp");
 	first_from_inside(path);

@@ -143,8 +143,9 @@ static int refusal; /* errno of who may not lock memory here, which all ranks ma
  * fails, in the MPI, too. */
 static void try_to_lock(void)
 {
-	const size_t much = (size_t)1 << 30;
-	void *memory = mmap(NULL, much, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const size_t much = (size_t)64 << 30;
+	void *memory =
+		mmap(NULL, much, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		case_fail("nothing can be mapped: %s", strerror(errno));

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Besides, all return within some times what as many calls take that match. */
+/* All return within so many seconds and so many times what as many matching calls take. */
 enum { COUNT = 1000, LATER_CALLS = 20, ALL_RETURN_S = 5, TIMES = 5 };
 
 static double in[4 * COUNT], out[4 * COUNT];

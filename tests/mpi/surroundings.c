@@ -90,21 +90,27 @@ static void lock_memory(void)
 	exit(77);
 }
 
-/* Of what the limit leaves, 1 GiB is the program's still, when the ranks have met. */
-static void limit_address_space(void)
-{
-	enum { LEFT_MIB = 2560, WANTED = 1 << 30 };
-	char *memory;
+enum { LEFT_MIB = 2560, WANTED = 1 << 30 };
 
-	if (oct_limit_address_space((size_t)LEFT_MIB << 20))
-		case_fail("the address space cannot be limited: %s", strerror(errno));
-	case_barrier(MPI_COMM_WORLD);
-	memory = malloc(WANTED);
+/* Of what the limit leaves, 1 GiB is the program's still. */
+static void want_address_space(void)
+{
+	char *memory = malloc(WANTED);
+
 	if (!memory)
 		case_fail("of %d MiB of address space %d MiB are not there any more", LEFT_MIB,
 			  WANTED >> 20);
 	memory[WANTED / 2] = 1;
 	free(memory);
+}
+
+/* When the ranks have met, and at the end, when they have used all that there is. */
+static void limit_address_space(void)
+{
+	if (oct_limit_address_space((size_t)LEFT_MIB << 20))
+		case_fail("the address space cannot be limited: %s", strerror(errno));
+	case_barrier(MPI_COMM_WORLD);
+	want_address_space();
 }
 
 static void pause_ms(int ms)
@@ -263,6 +269,8 @@ int main(int argc, char **argv)
 	all_collectives(again);
 	MPI_Comm_free(&again);
 	all_collectives(MPI_COMM_WORLD);
+	if (!strcmp(mode, "address_space"))
+		want_address_space();
 	while (taken_files) /* for the statistics' file */
 		close(taken[--taken_files]);
 	return case_end("surroundings: %d ranks, %s: every byte right\n", ranks, mode);

@@ -25,7 +25,7 @@ const char *job_onecopy = OC_TEST_ONECOPY, *job_programs = OC_TEST_PROGRAMS;
 bool job_is_mpich, job_shares_heaps;
 
 /* mpirun ends its ranks on SIGTERM, given a moment. */
-enum { GRACE_MS = 5000 };
+enum { GRACE_MS = 5000, GRACE_IN_ALL_S = 60 };
 
 /*
  * What ends the driver ends its job first. While there is a job these signals are blocked, except
@@ -377,18 +377,18 @@ static int wait_for(pid_t pid, struct watch *watch, bool *hung)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Whether something that it has started neither ends by itself nor gets on. */
+/* Whether something that it has started does not end by itself: it does not get on, or for ever. */
 static bool leaves_something(void)
 {
 	struct watch *watch = watch_begin(GRACE_MS * 1e-3);
-	double look_s = now_s();
+	double begin_s = now_s(), look_s = begin_s;
 	bool left = false;
 
 	while (!descendants_gone(0) && !ended_by && !left) {
 		await(-1, 0.01);
 		if (now_s() - look_s < WATCH_LOOK_MS * 1e-3)
 			continue;
-		left = !watch || watch_look(watch);
+		left = !watch || watch_look(watch) || now_s() - begin_s > GRACE_IN_ALL_S;
 		look_s = now_s();
 	}
 	if (watch && left)
