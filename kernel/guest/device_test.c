@@ -1118,18 +1118,10 @@ static bool is_asked_for(const char *name, char *const *asked)
 	return *asked;
 }
 
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void run(const struct test *test, char *const *asked)
 {
 	for (; test->name; test++) {
-		double begin = seconds();
+		uint64_t begin = now_ns();
 		pid_t child;
 		int status;
 
@@ -1157,7 +1149,8 @@ static void run(const struct test *test, char *const *asked)
 			printf("FAILED  %s\n", test->name);
 			failed++;
 		} else {
-			printf("ok      %s: %.1f s\n", test->name, seconds() - begin);
+			printf("ok      %s: %.1f s\n", test->name,
+			       1e-9 * (double)(now_ns() - begin));
 			passed++;
 		}
 	}

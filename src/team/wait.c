@@ -265,9 +265,12 @@ static uint64_t look_around(bool *stays)
 {
 	uint64_t begin = oci_clock_ns(), now;
 	bool outstanding = oci_wait_drive();
+	int asked = __atomic_load_n(&needed, __ATOMIC_RELAXED);
 
 	now = oci_clock_ns();
-	*stays = __atomic_load_n(&needed, __ATOMIC_RELAXED) != 0;
+	*stays = asked != 0;
+	if (asked == OCI_NEEDED_YIELDS)
+		return 0;
 	note_look(begin, now, *stays);
 	if (outstanding)
 		__atomic_store_n(&asked_ns, now, __ATOMIC_RELAXED);
@@ -287,20 +290,13 @@ static uint64_t look_around(bool *stays)
 static void turn_of_many(const struct oci_team *team, struct oci_wait *wait,
 			 const struct oci_awaited *awaited, uint32_t polls)
 {
-	int asked = __atomic_load_n(&needed, __ATOMIC_RELAXED);
-	bool stays = asked != 0;
+	bool stays = __atomic_load_n(&needed, __ATOMIC_RELAXED) != 0;
 	uint64_t most_us = 0;
 	uint32_t first_us;
 
-	if (asked == OCI_NEEDED_YIELDS) {
-		oci_wait_drive();
-		return;
-	}
 	if (stays || polls >= OCI_YIELDS ||
 	    polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
 		most_us = look_around(&stays);
-	if (__atomic_load_n(&needed, __ATOMIC_RELAXED) == OCI_NEEDED_YIELDS)
-		return;
 	first_us = first_sleep_us(team, stays);
 	if (polls >= OCI_YIELDS && awaited->waiters && most_us >= first_us) {
 		wait_sleep(wait, awaited, first_us, stays ? first_us : most_us);

@@ -19,6 +19,18 @@ static void take_bytes(void *options, const char *text)
 	((struct explain_choice *)options)->common.call.bytes = size_take("--bytes", text, 0);
 }
 
+static void take_collective(void *choice, const char *text, struct argp_state *state)
+{
+	struct explain_choice *options = choice;
+	enum oc_collective collective;
+
+	if (collective_is_nonblocking(text, &collective)) {
+		options->common.call.nonblocking = true;
+		text = oci_collective_name(collective);
+	}
+	predict_take_collective(&options->common, text, state);
+}
+
 #define AT(member) .place = offsetof(struct explain_choice, member)
 
 const struct option_set explain_options = {
@@ -35,7 +47,7 @@ const struct option_set explain_options = {
 			  AT(all) },
 			PREDICT_ROWS,
 			{ 0 } },
-	.argument = predict_take_collective,
+	.argument = take_collective,
 	.arguments = "COLLECTIVE",
 	.about =
 		"Tells which algorithm is chosen for a call and why: all that could run it, with "
@@ -53,7 +65,8 @@ static void print_text(const struct explain_choice *options, const struct oc_pre
 	char bytes[32];
 
 	bytes_text(options->common.call.bytes, bytes, sizeof(bytes));
-	printf("%s%s%s on %u ranks: %s, because %s.\n",
+	printf("%s%s%s%s on %u ranks: %s, because %s.\n",
+	       options->common.call.nonblocking ? "nonblocking " : "",
 	       oci_collective_name(options->common.call.collective), barrier ? "" : " of ",
 	       barrier ? "" : bytes, options->common.call.ranks, predicted->chosen, predicted->why);
 	printf("Model: %s. Microseconds; 'memory' is what a rank copies itself, 'reduce' what it adds up.\n\n",

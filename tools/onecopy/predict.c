@@ -64,11 +64,7 @@ void predict_take_collective(void *choice, const char *text, struct argp_state *
 	if (options->collective)
 		usage("'%s' is one argument too many: 'onecopy %s' takes one collective", text,
 		      options->command);
-	if (!strcmp(options->command, "explain") &&
-	    collective_is_nonblocking(text, &options->call.collective))
-		options->call.nonblocking = true;
-	else
-		options->call.collective = collective_take(text);
+	options->call.collective = collective_take(text);
 	options->collective = oci_collective_name(options->call.collective);
 }
 

@@ -125,6 +125,9 @@ SCENARIO(namespaces)
 		if (verdict_run(&job, &result,
 				i ? "ranks in time namespaces" : "ranks in PID namespaces"))
 			check_served(&result, i, "is in another PID namespace");
+		/* Of PIDs, each is process 1. */
+		if (json_integer_value(json_object_get(result.stats, "ranks")) != 2)
+			verdict_fail(&result, "the counters of both ranks should be there");
 		job_free(&result);
 	}
 	verdict_done("namespaces: right in those%s%s\n", pids ? " of PIDs" : "",
