@@ -52,7 +52,7 @@ function(unit_tests)
 		# These time copies; the others have dozens of ranks, or ranks that differ, who wait for each
 		# other: with something beside they take many times as long.
 		if(labels MATCHES "time" OR name MATCHES "^(hierarchical|differ)_test$")
-			set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+			set_tests_properties(${name} PROPERTIES RUN_SERIAL ON COST 1)
 		endif()
 	endforeach()
 endfunction()

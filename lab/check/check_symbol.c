@@ -77,6 +77,8 @@ static void fold_for(const struct oci_world *w, uint32_t call, uint32_t rank,
 	struct part part = part_of(c, rank);
 	uint32_t count = operands(w, c, rank), r = 0;
 
+	if (!part.bytes)
+		return; /* `fold` may be none */
 	if (oci_is_prefix(c->collective) && count > 1) {
 		const struct oci_symbol *before = &fold[part_of(c, rank - 1).first];
 
@@ -152,10 +154,13 @@ static void describe(const struct oci_world *w, const struct oci_actor *a, uint6
 int oci_symbol_block(struct oci_world *w, const struct oci_actor *a, const struct oci_view *recv,
 		     size_t at, uint32_t rank, size_t from, size_t bytes)
 {
-	const struct oci_symbol *cells = &recv->region->cells[recv->base + at];
 	uint64_t owner = oci_symbol_owner(w, a->call, rank);
+	const struct oci_symbol *cells;
 	char found[64];
 
+	if (!bytes)
+		return 0; /* there may be no cells */
+	cells = &recv->region->cells[recv->base + at];
 	for (size_t i = 0; i < bytes; i++) {
 		if (cells[i].value == oci_symbol_user(owner, from + i))
 			continue;

@@ -196,10 +196,11 @@ static void receive(struct oci_network *n, struct oci_network_message *m)
 
 void oci_network_round(struct oci_network *n)
 {
-	struct oci_network_message *end = n->list + n->count;
+	struct oci_network_message *end;
 
 	if (!n->count)
 		return;
+	end = n->list + n->count;
 	for (struct oci_network_message *m = n->list; m < end; m++)
 		send(n, m);
 	for (struct oci_network_message *m = n->list; m < end && n->asked; m++)

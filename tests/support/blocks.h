@@ -97,7 +97,7 @@ static inline void oct_blocks_make(struct oct_blocks *b, enum oc_collective c, u
 	b->recv_memory = malloc(b->recv_bytes + call->bytes + base);
 	memset(b->recv_memory, OCT_BLOCKS_GARBAGE, b->recv_bytes + call->bytes + base);
 	for (uint32_t r = 0; r < size && !one_sends; r++)
-		oct_blocks_fill(b, b->send_memory + base + b->send[r].offset, rank, r);
+		oct_blocks_fill(b, b->send_memory + (base + b->send[r].offset), rank, r);
 	if (one_sends)
 		oct_blocks_fill(b, b->send_memory, rank, call->root);
 	call->send = b->send_memory + (one_sends ? 0 : base);
@@ -112,9 +112,10 @@ static inline void oct_blocks_make(struct oct_blocks *b, enum oc_collective c, u
 	}
 	call->send = OC_IN_PLACE;
 	if (one_sends)
-		oct_blocks_fill(b, b->recv_memory + base + b->recv[rank].offset, rank, call->root);
+		oct_blocks_fill(b, b->recv_memory + (base + b->recv[rank].offset), rank,
+				call->root);
 	for (uint32_t r = 0; r < size && oci_trades(c); r++)
-		oct_blocks_fill(b, b->recv_memory + base + b->recv[r].offset, rank, r);
+		oct_blocks_fill(b, b->recv_memory + (base + b->recv[r].offset), rank, r);
 }
 
 static inline bool oct_blocks_are(const struct oct_blocks *b, const uint8_t *got, uint32_t from)
@@ -131,7 +132,7 @@ static inline bool oct_blocks_right(const struct oct_blocks *b)
 	size_t at = 0;
 
 	if (one_receives && b->in_place)
-		return oct_blocks_are(b, b->send_memory + 1000 + b->send[b->rank].offset,
+		return oct_blocks_are(b, b->send_memory + (1000 + b->send[b->rank].offset),
 				      b->call.root);
 	if (one_receives)
 		return oct_blocks_are(b, memory, b->call.root) &&
