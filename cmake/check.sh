@@ -200,7 +200,7 @@ elif ! wait "$fetching"; then
 	skip "the kernel module" "$(tail -n 1 "$scratch/kmod")"
 else
 	tests="src/kmod_test;src/message_limits_test;src/graph_module_test"
-	tests+=";bytes 2 kmod;--mpich table 2 kmod;! bytes 2 kmod+cma"
+	tests+=";bytes 2 kmod;! --mpich bytes 2 kmod+cma"
 	KMOD_JOBS=1 KMOD_SECONDS=2 KMOD_CPUS=4 KMOD_BYTES=655360 KMOD_TESTS=$tests \
 		one "the kernel module, in guests" kernel/guest/check.sh build/kmod guest mpi
 fi

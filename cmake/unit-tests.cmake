@@ -26,11 +26,11 @@ function(unit_tests)
 			list(APPEND labels thread)
 			add_dependencies(thread_tests ${name})
 		endif()
-		# Ranks that wait for each other take more than one CPU.
+		# Ranks that wait for each other take more than one CPU; those of one fill what they leave.
 		file(STRINGS ${test} ranks REGEX "oct_fork_|TEST_ON_RANKS|start(NULL)"
 			LIMIT_COUNT 1)
 		if(ranks)
-			set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+			set_tests_properties(${name} PROPERTIES PROCESSORS 2 COST 0.5)
 		endif()
 		# They time copies (cmake/check.sh).
 		if(name MATCHES "^(near_choice|tune)_test$")

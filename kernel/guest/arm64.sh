@@ -15,7 +15,8 @@ common=$(printf '%s\n' /usr/src/linux-headers-*-common | sort -V | tail -n 1)
 version=${common#/usr/src/linux-headers-}
 version=${version%-common}-arm64
 series=$(echo "$version" | cut -d. -f1,2)
-image=${KMOD_IMAGES:-$out}/image-$version
+shared=${KMOD_SHARED:-$out}
+image=$shared/image-$version
 compiler=$(printf '%s\n' /usr/bin/aarch64-linux-gnu-gcc-[0-9]* | sort -V | tail -n 1)
 export ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
 

@@ -3,12 +3,13 @@
 # root), or one that was built in KDIR, one with KASAN, lockdep and kmemleak, say.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# choose_kernel OUT [KDIR]: sets out, kdir, version, kernel; fetches the kernel if need be, into
-# KMOD_IMAGES, else OUT.
+# choose_kernel OUT [KDIR]: sets out, kdir, version, kernel, and shared, the folder for what other
+# guests have too: KMOD_SHARED with Debian's kernel, which is fetched if need be, else OUT.
 choose_kernel() {
 	mkdir -p "$1"
 	out=$(cd "$1" && pwd)
 	kdir=${2:-}
+	shared=$out
 	image=
 	if [ -n "$kdir" ]; then
 		version=$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' \
@@ -20,7 +21,8 @@ choose_kernel() {
 	fi
 	kdir=$(printf '%s\n' /usr/src/linux-headers-*-amd64 | sort -V | tail -n 1)
 	version=${kdir#/usr/src/linux-headers-}
-	image=${KMOD_IMAGES:-$out}/image-$version
+	shared=${KMOD_SHARED:-$out}
+	image=$shared/image-$version
 	kernel=$image/boot/vmlinux-$version
 	[ -e "$kernel" ] && return
 	[ -e "${kernel/vmlinux/vmlinuz}" ] || fetch_image
@@ -61,19 +63,29 @@ unpack_kernel() {
 
 # Sets module, the folder with onecopy.ko.
 build_module() {
-	module=$out/module-$version
-	W=1 "$here/../build.sh" "$module" "$kdir" >"$out/build.log" 2>&1 ||
-		{ cat "$out/build.log" >&2; exit 1; }
+	module=$shared/module-$version
+	W=1 make_in "$module" "$here/../build.sh" "$module" "$kdir"
 }
 
 # build_driver SOURCE...: of a module that the tests need, the first names it; $driver is its folder.
 build_driver() {
-	driver=$out/driver-$version
+	driver=$shared/driver-$version
 	mkdir -p "$driver"
-	cp "$@" "$driver/"
-	echo "obj-m := $(basename "$1" .c).o" >"$driver/Kbuild"
-	make -C "$kdir" M="$driver" W=1 modules >"$out/driver.log" 2>&1 ||
-		{ cat "$out/driver.log" >&2; exit 1; }
+	make_driver() {
+		cp -u "$@" "$driver/" &&
+			echo "obj-m := $(basename "$1" .c).o" >"$driver/Kbuild" &&
+			make -C "$kdir" M="$driver" W=1 modules
+	}
+	make_in "$driver" make_driver "$@"
+}
+
+# make_in FOLDER COMMAND...: guests that share it come one after the other; what is new is not made again.
+make_in() {
+	local folder=$1
+
+	shift
+	(flock 9 && { "$@" >"$folder.log" 2>&1 || { cat "$folder.log" >&2; false; }; }) 9>"$folder.lock" ||
+		exit 1
 }
 
 # build_program NAME SOURCE...: for the guest, which has no libraries.

@@ -27,8 +27,8 @@ all=(kernel debug mpi faults arm64 guest static)
 cache=${KMOD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/onecopy/kernel}
 jobs=${KMOD_JOBS:-2}
 guest=kernel/guest
-# Debian's kernel is fetched for all.
-export KMOD_IMAGES=$out
+# Debian's kernel, and what is built for it, is there once for all.
+export KMOD_SHARED=$out
 
 for part in "$@"; do
 	[[ " ${all[*]} " == *" $part "* ]] ||

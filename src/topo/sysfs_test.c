@@ -22,7 +22,9 @@
 
 enum { WORDS = 8, MOST_MASKS = 4 * 64 * WORDS };
 
-static char root[] = "/tmp/onecopy-sysfs-XXXXXX";
+/* A file system of a disk takes milliseconds for a file where some were removed just before. */
+static const char folder_of_memory[] = "/dev/shm/onecopy-sysfs-XXXXXX";
+static char root[sizeof(folder_of_memory)];
 
 /* ---- a machine as a folder ------------------------------------------------------------------- */
 
@@ -121,7 +123,7 @@ static void put_machine(hwloc_topology_t hwloc, bool old)
 
 static void begin_folder(void)
 {
-	snprintf(root, sizeof(root), "/tmp/onecopy-sysfs-XXXXXX");
+	strcpy(root, folder_of_memory);
 	assert_non_null(mkdtemp(root));
 }
 
