@@ -173,7 +173,7 @@ if wanted kmod && [ "$(uname -m)" = x86_64 ]; then
 	fetching=$!
 fi
 
-# build_beside PRESET [BUILD-ARGUMENT...]: by what tests leave of the CPUs, to be called in the
+# build_beside PRESET [BUILD-ARGUMENT...]: by what guests leave of the CPUs, to be called in the
 # background; for `show`.
 build_beside() {
 	chrt --idle -p 0 "$BASHPID"
@@ -204,6 +204,8 @@ else
 	KMOD_JOBS=1 KMOD_SECONDS=2 KMOD_CPUS=4 KMOD_BYTES=655360 KMOD_TESTS=$tests \
 		one "the kernel module, in guests" kernel/guest/check.sh build/kmod guest mpi
 fi
+# The rest of the builds: a rank of the tests that yields would give its CPU to a compiler for a tick.
+wait
 if $released; then
 	# Of tests of one thread that say the same in every build, that with sanitizers has more to say.
 	left_out="^time$"
@@ -213,9 +215,6 @@ if $released; then
 	# first touch of a page takes 15 us, message_random_test takes 4 s of CPU instead of 13, big_2 14
 	# instead of 39. The sanitizers' tests have small ones.
 	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 run_tests check -LE "$left_out" -j "$slots"
-fi
-wait
-if $released; then
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1
 fi

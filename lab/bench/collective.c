@@ -31,14 +31,12 @@ static const char *own_name(const char *word)
 	return strncasecmp(word, "MPI_", 4) ? word : word + 4;
 }
 
-bool collective_is_nonblocking(const char *word, enum oc_collective *collective)
+static bool find(const char *name, enum oc_collective *collective)
 {
-	const char *name = own_name(word), *one;
+	const char *one;
 
-	if (tolower((unsigned char)*name) != 'i')
-		return false;
 	for (unsigned int i = 0; (one = collective_word(i)) != NULL; i++) {
-		if (strcasecmp(name + 1, one))
+		if (strcasecmp(name, one))
 			continue;
 		*collective = (enum oc_collective)i;
 		return true;
@@ -46,14 +44,24 @@ bool collective_is_nonblocking(const char *word, enum oc_collective *collective)
 	return false;
 }
 
+bool collective_is_nonblocking(const char *word, enum oc_collective *collective)
+{
+	const char *name = own_name(word);
+
+	return tolower((unsigned char)*name) == 'i' && find(name + 1, collective);
+}
+
 enum oc_collective collective_take(const char *word)
 {
 	enum oc_collective collective;
 
+	if (find(own_name(word), &collective))
+		return collective;
 	if (collective_is_nonblocking(word, &collective))
 		usage("'%s' is a form of %s, whose name is expected here", word,
 		      oci_collective_name(collective));
-	return word_take(own_name(word), "a collective of onecopy", collective_word, "");
+	/* Which says what is valid. */
+	return word_take(word, "a collective of onecopy", collective_word, "");
 }
 
 void take_sizes(void *list, const char *text)
