@@ -514,13 +514,14 @@ static void a_word_is_taken(void)
  */
 static void a_word_is_taken_again(void)
 {
-	enum { BYTES = 8192, COPIES = 20000 };
+	enum { BYTES = 8192 };
+	const uint32_t copies = fuzz_seconds < LONG_RUN ? 5000 : 20000;
 	volatile uint32_t *word = map_words();
 	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
 	uint64_t cookie = create(shared, BYTES, ONECOPY_REGION_READ), copied;
 	struct onecopy_piece piece = { (uintptr_t)own, BYTES };
 
-	for (uint32_t i = 0; i < COPIES; i++) {
+	for (uint32_t i = 0; i < copies; i++) {
 		memcpy(shared + BYTES - sizeof(i), &i, sizeof(i));
 		while (copy_pieces(cookie, 0, &piece, 1, ONECOPY_COPY_ASYNC, 3, &copied))
 			CHECK(errno == EBUSY);

@@ -244,7 +244,7 @@ static void graph_broadcasts(void)
 		     { 5000, 999 },
 		     { 70000, 70000 },
 		     { 300001, 65536 },
-		     { 6000001, 1 << 20 } };
+		     { 2500001, 1 << 20 } };
 
 	for (unsigned int arity = 1; arity < 4; arity++)
 		for (unsigned int count = 2; count <= RANKS; count += 2)
