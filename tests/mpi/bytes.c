@@ -19,8 +19,9 @@ static const size_t sizes[] = { 0,    1,    4,	   47,	  48,	  496,	   497,
 /* Eight ranks with larger ones would spend their time in the expectation, not in onecopy. */
 static unsigned long largest = 3 << 20;
 
-/* Both forms up to here; beyond, in turn from root to root, for the sake of time. */
-enum { BOTH_FORMS = 65537 };
+/* Both forms, with each root, up to here; beyond, for the sake of time, in turn from root to root,
+ * and of many roots every third. */
+enum { BOTH_FORMS = 65537, MANY_ROOTS = 4 };
 
 static unsigned long calls;
 
@@ -28,8 +29,9 @@ static void run_size(MPI_Comm comm, enum case_collective collective, size_t byte
 {
 	int roots = case_has_root(collective) ? ranks : 1;
 	int forms = case_has_in_place(collective) ? 2 : 1;
+	int step = bytes > BOTH_FORMS && roots > MANY_ROOTS ? 3 : 1;
 
-	for (int root = 0; root < roots; root++) {
+	for (int root = 0; root < roots; root += step) {
 		for (int in_place = 0; in_place < forms; in_place++) {
 			struct case_call call = { .collective = collective,
 						  .bytes = bytes,
