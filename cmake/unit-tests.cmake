@@ -26,7 +26,7 @@ function(unit_tests)
 			list(APPEND labels thread)
 			add_dependencies(thread_tests ${name})
 		endif()
-		# Ranks that wait for each other take more than one CPU; those of one fill what they leave.
+		# Ranks that wait for each other take more than one CPU.
 		file(STRINGS ${test} ranks REGEX "oct_fork_|TEST_ON_RANKS|start(NULL)"
 			LIMIT_COUNT 1)
 		if(ranks)

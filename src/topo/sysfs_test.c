@@ -22,7 +22,7 @@
 
 enum { WORDS = 8, MOST_MASKS = 4 * 64 * WORDS };
 
-/* A file system of a disk takes milliseconds for a file where some were removed just before. */
+/* In memory: of 11 s ext4 took 10 to look for inodes that were not deleted just before. */
 static const char folder_of_memory[] = "/dev/shm/onecopy-sysfs-XXXXXX";
 static char root[sizeof(folder_of_memory)];
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 3 << 20, GUARD = 64, ROUNDS = 400, TAG = 3, PLACES = ROUNDS * 64 };
+enum { MOST = 3 << 20, GUARD = 64, ROUNDS = 400, TAG = 3 };
+enum { STEP = 31, NOISE = MOST + 2 * ROUNDS * STEP };
 
 static uint8_t *out, *in;
 static uint8_t *noise; /* each message is another part of it */
@@ -17,14 +18,14 @@ static int rank;
 
 static const uint8_t *message(int from, int round)
 {
-	return noise + (from * ROUNDS + round) * 31;
+	return noise + (from * ROUNDS + round) * STEP;
 }
 
 static void make_noise(void)
 {
 	uint32_t last = 1;
 
-	for (size_t i = 0; i < MOST + PLACES; i++) {
+	for (size_t i = 0; i < NOISE; i++) {
 		last = last * 1664525 + 1013904223;
 		noise[i] = (uint8_t)(last >> 24);
 	}
@@ -111,7 +112,7 @@ int main(int argc, char **argv)
 		case_fail("pushed needs 2 ranks");
 	out = malloc(MOST);
 	in = malloc(MOST + 2 * GUARD);
-	noise = malloc(MOST + PLACES);
+	noise = malloc(NOISE);
 	if (!out || !in || !noise)
 		case_fail("no memory");
 	make_noise();
