@@ -57,11 +57,12 @@ static void make_sent(struct sent *s, unsigned int phase, uint32_t source, unsig
 __attribute__((no_sanitize("address", "undefined"))) static uint8_t *make_bytes(
 	const struct sent *s)
 {
-	uint8_t *bytes = malloc(s->bytes + 1);
+	size_t count = s->bytes / sizeof(uint64_t) + 1;
+	uint64_t *words = malloc(count * sizeof(*words));
 
-	for (size_t i = 0; i < s->bytes; i++)
-		bytes[i] = (uint8_t)((s->seed >> (i % 7)) + i * 31 + (i >> 8));
-	return bytes;
+	for (size_t i = 0; i < count; i++)
+		words[i] = oct_mix(s->seed + i);
+	return (uint8_t *)words;
 }
 
 /* A buffer, dense or in pieces with gaps between them that must stay as they are. */

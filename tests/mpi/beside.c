@@ -213,7 +213,7 @@ static void beside(const struct call *call, int number, MPI_Comm comm)
 static void all_calls(int kind, MPI_Comm comm)
 {
 	for (int c = 0; c < CALLS; c++) {
-		for (int turn = 0; turn < 2; turn++) {
+		for (int turn = kind; turn < 2; turn++) {
 			MPI_Comm used = comm;
 
 			if (kind == FRESH)
