@@ -206,7 +206,7 @@ SCENARIO(heap)
 	verdict_done("heap: in use, at most, given back, mapped and by the kernel as was done\n");
 }
 
-enum { ASKED_LEAST = 1, ASKED_ROUNDS = 15, ASKED_MOST = 300 };
+enum { ASKED_LEAST = 2, ASKED_ROUNDS = 15, ASKED_MOST = 300 };
 static const double asked_limit = 1.2;
 
 /* What rank 0 asked for while the others waited. */
