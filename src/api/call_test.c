@@ -76,7 +76,9 @@ static int every_algorithm(struct oc_team *team, void *arg)
 		for (unsigned int i = 0; (a = oci_algorithm(c, i)) != NULL; i++) {
 			if (oc_team_force(team, oci_collective_name(c), a->name))
 				return complain(team, a->name, "not accepted");
-			for (unsigned int s = where == NOBODY ? 0 : FIRST_POSTED; s < SIZES; s++)
+			for (unsigned int s =
+				     (where == NOBODY ? 0 : FIRST_POSTED) + (c + i) % OCT_ONE_IN;
+			     s < SIZES; s += OCT_ONE_IN)
 				if (all_calls(team, &memory, c, sizes[s]))
 					return complain(team, a->name, "failed");
 		}

@@ -141,7 +141,7 @@ static int agree(struct oc_team *team, void *arg)
 TEST(one_rank_that_is_far_is_enough)
 {
 	for (uint32_t size = 2; size <= 5; size++) {
-		for (unsigned int near = 0; near < 1u << size; near += size == 5 ? 5 : 1)
+		for (unsigned int near = 0; near<1u << size; near += size> 3 ? 5 : 1)
 			assert_int_equal(oct_fork_team(size, -1, agree, &near), 0);
 		assert_int_equal(
 			oct_fork_team(size, -1, agree, &(unsigned int){ (1u << size) - 1 }), 0);
