@@ -164,7 +164,8 @@ SCENARIO(across)
 }
 
 /* across_runs PROGRAM SLOTS [WORD]: a program that looks at its bytes by itself, of which something
- * goes in two levels; or nothing, where Open MPI's own two levels are on. */
+ * goes in two levels; or nothing, where Open MPI's own two levels are on. Of few ranks to a node,
+ * and as users run it (auto), Gathervs do under MPICH alone. */
 SCENARIO(across_runs)
 {
 	bool han = getenv("OMPI_MCA_coll_han_priority");
@@ -182,6 +183,10 @@ SCENARIO(across_runs)
 	if (!sum != han)
 		verdict_fail(&result, han ? "something went in our two levels" :
 					    "nothing went in two levels");
+	if (words[2] && !strcmp(words[2], "auto") &&
+	    !in_levels(&result, "gatherv") != !job_is_mpich)
+		verdict_fail(&result, "%ld Gathervs went in two levels",
+			     in_levels(&result, "gatherv"));
 	verdict_done("across_runs: %s over %s: %ld calls in two levels\n", words[0], words[1], sum);
 	job_free(&result);
 }

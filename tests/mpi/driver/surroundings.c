@@ -112,6 +112,8 @@ SCENARIO(namespaces)
 		if (!(i ? times : pids))
 			continue;
 		job = job_mpi(2, NULL);
+		if (!i) /* by TCP, as between hosts */
+			job_add_behind(&job, "leaves");
 		if (i)
 			job_add_shell(&job, "exec unshare -T -f --boottime "
 					    "$((${OMPI_COMM_WORLD_RANK-$PMI_RANK} * 100000)) "
