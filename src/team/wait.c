@@ -27,6 +27,14 @@
 /* Of those, how many for one look at the MPI: the peer that shares our CPU is what we wait for. */
 #define OCI_YIELDS_PER_DRIVE 4
 /*
+ * A yield that takes longer has given the CPU to somebody who keeps it, as a rank that computes or
+ * another job does; as long again, for each of so many, who waits sleeps at once instead. The
+ * kernel gives who is woken the CPU before those who have had much of it; who yields comes behind
+ * them all.
+ */
+#define OCI_LONG_YIELD_NS 2000000
+#define OCI_SLEEPS_PER_YIELD 4
+/*
  * A look that takes longer has moved a message. On the Xeon guest, 2026-11-23, load 20: idle ones
  * take 0.03 to 0.1 us in both MPIs, 99 % of those after a sleep at most 1.1; the kernel's copy of
  * 16 KiB takes 4.
@@ -77,6 +85,7 @@ static uint64_t asked_ns; /* when others last asked us for something beside what
 static _Thread_local uint64_t answered[2];   /* the last two looks that may have been answers */
 static _Thread_local uint64_t cold_until_ns; /* the caches, as far as we know */
 static _Thread_local long preemptions;	     /* until the last look that was long */
+static _Thread_local uint64_t busy_until_ns; /* the CPU, with who keeps it; 0: it is not */
 
 bool oci_wait_drive(void)
 {
@@ -277,6 +286,26 @@ static uint64_t look_around(bool *stays)
 	return most_sleep_us(now, *stays);
 }
 
+static void yield(void)
+{
+	uint64_t begin = oci_clock_ns(), now;
+
+	oci_os_yield();
+	now = oci_clock_ns();
+	if (now - begin > OCI_LONG_YIELD_NS)
+		busy_until_ns = now + OCI_SLEEPS_PER_YIELD * (now - begin);
+}
+
+/* Is somebody there who would keep the CPU that a yield gives away? */
+static bool is_busy(void)
+{
+	if (!busy_until_ns)
+		return false;
+	if (oci_clock_ns() >= busy_until_ns)
+		busy_until_ns = 0;
+	return busy_until_ns != 0;
+}
+
 /*
  * More ranks than CPUs. At first the peer that shares our CPU is most likely what we wait for, so
  * it gets the CPU. Then we sleep, which burdens nobody; but a sleeper answers nobody, so not while
@@ -291,18 +320,22 @@ static void turn_of_many(const struct oci_team *team, struct oci_wait *wait,
 			 const struct oci_awaited *awaited, uint32_t polls)
 {
 	bool stays = __atomic_load_n(&needed, __ATOMIC_RELAXED) != 0;
+	bool busy = is_busy(), sleeps = busy || polls >= OCI_YIELDS;
 	uint64_t most_us = 0;
 	uint32_t first_us;
 
-	if (stays || polls >= OCI_YIELDS ||
-	    polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
+	if (stays || sleeps || polls % OCI_YIELDS_PER_DRIVE == OCI_YIELDS_PER_DRIVE - 1)
 		most_us = look_around(&stays);
 	first_us = first_sleep_us(team, stays);
-	if (polls >= OCI_YIELDS && awaited->waiters && most_us >= first_us) {
+	if (sleeps && awaited->waiters && most_us >= first_us) {
 		wait_sleep(wait, awaited, first_us, stays ? first_us : most_us);
 		caches_are_cold(oci_clock_ns());
+	} else if (busy && most_us >= first_us) {
+		/* Nobody wakes us. */
+		oci_os_sleep_us(first_us);
+		caches_are_cold(oci_clock_ns());
 	} else if (!stays) {
-		oci_os_yield();
+		yield();
 	}
 }
 

@@ -89,6 +89,21 @@ void __wrap_oci_os_futex_wake(uint32_t *word, int count)
 	wakes++;
 }
 
+enum { KEPT_US = 30000 };
+static uint32_t kept_us; /* so long who gets the CPU by a yield keeps it */
+static unsigned int yields;
+
+void __real_oci_os_yield(void);
+void __wrap_oci_os_yield(void);
+void __wrap_oci_os_yield(void)
+{
+	yields++;
+	if (kept_us)
+		oci_os_sleep_us(kept_us);
+	else
+		__real_oci_os_yield();
+}
+
 TEST(who_sleeps_is_woken_and_nobody_else_is_called)
 {
 	struct oci_team alone = { .size = 2 };
@@ -296,4 +311,36 @@ TEST(single_long_looks_do_not_keep_it_awake)
 		turn(&wait);
 	}
 	begin(0, 0);
+}
+
+/* In the first turn of a wait. True: without a yield. */
+static bool sleeps_at_once(bool is_woken)
+{
+	const struct oci_awaited awaited = { .word = &flag,
+					     .waiters = is_woken ? &sleepers : NULL,
+					     .target = 1 };
+	uint64_t start = oci_clock_ns();
+	unsigned int before = yields;
+
+	oci_wait_turn(&team, &(struct oci_wait){ 0 }, &awaited);
+	return yields == before && oci_clock_ns() - start >= FIRST_US * team.size * 1000ull;
+}
+
+/* For a while: then it yields again. A machine that is busy may keep us from it in some tries. */
+TEST(who_has_yielded_to_somebody_who_keeps_the_cpu_sleeps_at_once)
+{
+	bool sleeps[2] = { false, false };
+
+	for (int i = 0; i < TRIES && !(sleeps[0] && sleeps[1]); i++) {
+		begin(0, 0);
+		kept_us = KEPT_US;
+		for (yields = 0; !yields;)
+			turn(&(struct oci_wait){ 0 });
+		kept_us = 0;
+		for (int is_woken = 0; is_woken < 2; is_woken++)
+			sleeps[is_woken] |= sleeps_at_once(is_woken);
+	}
+	assert_true(sleeps[0] && sleeps[1]);
+	for (yields = 0; !yields;)
+		turn(&(struct oci_wait){ 0 });
 }
