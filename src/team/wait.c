@@ -31,8 +31,8 @@
  * does one in 200 (8 ranks, 2 CPUs); two behind each other say that a rank computes, or another job
  * is there. Then who waits sleeps at once, so many times as long: the kernel gives who is woken the
  * CPU before those who have had much of it, and who yields comes behind them all. Of 5 ranks beside
- * 14 busy processes an Allreduce of 64 KiB took 23 and 28 ms by yields, 5 and 12 so, and 39 and 51
- * under Open MPI alone (EPYC guest, Linux 6.18, 2026-11-30).
+ * 13 busy processes on 2 CPUs an Allreduce of 64 KiB took 31 to 40 ms by yields, 4.5 to 7.8 so, and
+ * 48 to 76 under Open MPI alone (EPYC guest, Linux 6.18, 2026-11-30).
  */
 #define OCI_LONG_YIELD_NS 2000000
 #define OCI_SLEEPS_PER_YIELD 16
