@@ -212,9 +212,8 @@ if $released; then
 	! wanted asan || left_out="^(time|alike)$"
 	# Those of several ranks that are heavy run alone, by their property RUN_SERIAL, and first, by COST:
 	# between others each would wait until those end. Then those that wait long or take two CPUs; the
-	# others fill what they leave. Large pages for what they allocate: where the
-	# first touch of a page takes 15 us, message_random_test takes 4 s of CPU instead of 13, big_2 14
-	# instead of 39. The sanitizers' tests have small ones.
+	# others fill what they leave. Large pages for what they allocate: where the first touch of a page
+	# takes 15 us, big_2 takes 14 s of CPU instead of 39. The sanitizers' tests have small ones.
 	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 run_tests check -LE "$left_out" -j "$slots"
 	# What they are about is time: with nothing beside.
 	run_tests check -L "^time$" -j 1

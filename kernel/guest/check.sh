@@ -46,13 +46,11 @@ mpi_tests() {
 	echo lab/graph_check_test
 	echo lab/tune_test
 	for mark in "" "+ " "! "; do
-		by=kmod four=--mpich eight=
+		by=kmod four="--mpich " eight=
 		[ "$mark" != "! " ] || by=kmod+cma
-		[ "$mark" != "+ " ] || four= eight=--mpich
-		echo "${mark}table 2 $by"
-		echo "$mark--mpich table 2 $by"
-		echo "$mark${four:+$four }table 4 $by"
-		echo "$mark${eight:+$eight }table 8 $by"
+		[ "$mark" != "+ " ] || four= eight="--mpich "
+		printf '%s\n' "${mark}table 2 $by" "$mark--mpich table 2 $by" \
+			"$mark${four}table 4 $by" "$mark${eight}table 8 $by"
 	done
 	for mpi in "" "--mpich "; do
 		echo "${mpi}bytes 4 kmod"

@@ -51,6 +51,15 @@ enum { OCI_PORT_ASKS_FIRST = 0 };
 #else
 enum { OCI_PORT_ASKS_FIRST = 1 };
 #endif
+/* The root of the MPI's own Gather receives from all at once; in two levels from its node first.
+ * Where blocks go straight to it a Gather in two levels was at 0.72 to 0.83 of Open MPI's own,
+ * Gathervs at 0.98 to 1.04 in the mean, at 0.65 to 1.07 up to 16 KiB (docs/results/nodes.csv,
+ * nodes-at-once.csv); MPICH's own are slower. */
+#ifdef OPEN_MPI
+enum { OCI_PORT_GATHERS_AT_ONCE = 1 };
+#else
+enum { OCI_PORT_GATHERS_AT_ONCE = 0 };
+#endif
 #define OCI_PORT_LONG_COUNTS (sizeof(oci_port_count) > sizeof(int))
 
 /* What a datatype looks like. */

@@ -81,7 +81,7 @@ static int every_root(struct oc_team *team, void *arg)
 static void run(const char *mechanism)
 {
 	setenv("ONECOPY_MECHANISM", mechanism, 1);
-	for (uint32_t ranks = 4; ranks <= 7; ranks += OCT_ONE_IN) {
+	for (uint32_t ranks = 7; ranks >= 4; ranks -= OCT_ONE_IN) {
 		next_rank = 0;
 		assert_int_equal(oct_fork_team(ranks, -1, every_root, NULL), 0);
 	}

@@ -28,11 +28,10 @@
 #define OCI_YIELDS_PER_DRIVE 4
 /*
  * A yield that takes longer has given the CPU to somebody who keeps it. Among ranks that yield so
- * does one in 200 (8 ranks, 2 CPUs); two behind each other say that a rank computes, or another job
+ * does one in 400 (8 ranks, 2 CPUs); two behind each other say that a rank computes, or another job
  * is there. Then who waits sleeps at once, so many times as long: the kernel gives who is woken the
- * CPU before those who have had much of it, and who yields comes behind them all. Of 5 ranks beside
- * 13 busy processes on 2 CPUs an Allreduce of 64 KiB took 31 to 40 ms by yields, 4.5 to 7.8 so, and
- * 48 to 76 under Open MPI alone (EPYC guest, Linux 6.18, 2026-11-30).
+ * CPU before those who have had much of it, and who yields comes behind them all. What it gains:
+ * docs/results/experiments.md, Beside busy processes.
  */
 #define OCI_LONG_YIELD_NS 2000000
 #define OCI_SLEEPS_PER_YIELD 16
@@ -314,19 +313,20 @@ static bool is_busy(void)
 
 /*
  * More ranks than CPUs. At first the peer that shares our CPU is most likely what we wait for, so
- * it gets the CPU. Then we sleep, which burdens nobody; but a sleeper answers nobody, so not while
- * others ask. Where they may at any moment we do not yield: askers that spin in the MPI, as MPICH's
- * do, would gain nothing by it and keep the CPU for milliseconds. We sleep all the same when nobody
- * has for long: else two that ask each other may share a CPU for seconds, while others spin on
- * theirs. Not where the hook yields, as a wait of the MPI's own does then: its time does not tell
- * who asks, and in one of seven runs of oc_mpi_asked on 5 ranks each of 250 atomic operations took
- * a sleep, 0.24 ms instead of 0.01 (EPYC guest of 2 CPUs, 2026-11-29).
+ * it gets the CPU, unless somebody else would keep it. Then we sleep, which burdens nobody; but a
+ * sleeper answers nobody, so not while others ask. Where they may at any moment we do not yield:
+ * askers that spin in the MPI, as MPICH's do, would gain nothing by it and keep the CPU for
+ * milliseconds. We sleep all the same when nobody has for long: else two that ask each other may
+ * share a CPU for seconds, while others spin on theirs. Not where the hook yields, as a wait of the
+ * MPI's own does then: its time does not tell who asks, and in one of seven runs of oc_mpi_asked on
+ * 5 ranks each of 250 atomic operations took a sleep, 0.24 ms instead of 0.01 (EPYC guest of 2
+ * CPUs, 2026-11-29).
  */
 static void turn_of_many(const struct oci_team *team, struct oci_wait *wait,
 			 const struct oci_awaited *awaited, uint32_t polls)
 {
 	bool stays = __atomic_load_n(&needed, __ATOMIC_RELAXED) != 0;
-	bool busy = is_busy(), sleeps = busy || polls >= OCI_YIELDS;
+	bool busy = !stays && is_busy(), sleeps = busy || polls >= OCI_YIELDS;
 	uint64_t most_us = 0;
 	uint32_t first_us;
 

@@ -160,12 +160,9 @@ const char *oci_levels_lack(const struct plan *p)
 	    !oc_levels_together(collective, p->l->most, p->bytes))
 		return "on several nodes an Alltoall whose nodes send each other more than 16 KiB "
 		       "is MPICH's own";
-	/* Its root receives from all at once, ours from its node first: such a Gather was at 0.72
-	 * to 0.83 of the MPI's own, Gathervs at 0.98 to 1.04 in the mean, 0.65 to 0.96 where they
-	 * are small (docs/results/nodes.csv, nodes-at-once.csv). */
-	if (!OCI_PORT_ASKS_FIRST && oci_receives_each(collective) && oci_is_rooted(collective) &&
-	    !oci_levels_together(p))
-		return "on several nodes of less than 16 ranks a Gather whose blocks go straight to the "
+	if (OCI_PORT_GATHERS_AT_ONCE && oci_receives_each(collective) &&
+	    oci_is_rooted(collective) && !oci_levels_together(p))
+		return "on several nodes of fewer than 16 ranks a Gather whose blocks go straight to the "
 		       "root is Open MPI's own";
 	return NULL;
 }
