@@ -11,8 +11,8 @@ cd "$(dirname "$0")/.." || exit 1
 
 only=${CHECK_ONLY:-lint release asan tsan clang kmod}
 jobs=$(nproc)
-# One more than there are CPUs: some tests mostly wait.
-slots=$((jobs + 1))
+# Two more than there are CPUs: some tests mostly wait.
+slots=$((jobs + 2))
 passed=0
 failed=0
 skipped=0

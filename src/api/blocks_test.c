@@ -69,7 +69,7 @@ static void run_all(const char *mechanism)
 
 	setenv("ONECOPY_MECHANISM", mechanism, 1);
 	for (unsigned int i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
-		unsigned int calls = ranks[i] > 5 ? 30 : 300;
+		unsigned int calls = ranks[i] > 5 ? 30 : 300 / OCT_ONE_IN;
 
 		assert_int_equal(oct_fork_team(ranks[i], -1, many_calls, &calls), 0);
 	}

@@ -35,8 +35,8 @@ static int run(struct oc_team *team)
 							 .in_place = oci_is_v(c) && n % 2 };
 
 				/* Rewritten before each call: a peer that still reads is a race. */
-				memset(memory.send, 0, memory.bytes);
-				memset(memory.recv, 0, memory.bytes);
+				memset(memory.send, 0, oct_memory_bytes(spec.bytes, RANKS));
+				memset(memory.recv, 0, oct_memory_bytes(spec.bytes, RANKS));
 				failed = oct_call_run(team, &memory, &spec);
 			}
 			if (failed)

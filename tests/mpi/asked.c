@@ -9,9 +9,9 @@
  * alone: "asked KIND-FORM-COLLECTIVE seconds" of each, and "usually KIND-FORM seconds", the median
  * of all collectives; "seldom FORM seconds", the mean of a question now and then, which takes
  * either microseconds or a turn of the scheduler; and at last "usually all seconds", the sum of
- * all. Arguments: KIND-FORM..., only these, and no sum. Where ranks that spin share CPUs, some
- * times are those of the scheduler, with and without us: milliseconds for what takes a tenth of
- * that.
+ * all. Arguments: KIND-FORM or KIND-FORM-COLLECTIVE, only these, no median of a kind of which only
+ * some collectives are named, and no sum. Where ranks that spin share CPUs, some times are those of
+ * the scheduler, with and without us: milliseconds for what takes a tenth of that.
  */
 #include "checked.h"
 
@@ -214,23 +214,63 @@ static int compare_times(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-/* The sum of what its asking took. */
-static double run(const struct kind *kind, enum form form)
+/* KIND-FORM, or KIND-FORM-COLLECTIVE where there is a collective. */
+static void name_it(char name[static 96], const struct kind *kind, enum form form,
+		    const char *collective)
+{
+	snprintf(name, 96, "%s-%s%s%s", kind->name, form_names[form], collective ? "-" : "",
+		 collective ? collective : "");
+}
+
+static int is_among(char **names, const char *name)
+{
+	while (*names && strcmp(*names, name))
+		names++;
+	return *names != NULL;
+}
+
+/* Which collectives of the kind are named, alone or by their kind; how many. */
+static int find_named(char **names, const struct kind *kind, enum form form,
+		      int named[CASE_COLLECTIVES])
+{
+	char name[96];
+	int all, count = 0;
+
+	name_it(name, kind, form, NULL);
+	all = !names[0] || is_among(names, name);
+	for (int c = 0; c < CASE_COLLECTIVES; c++) {
+		name_it(name, kind, form, case_names[c]);
+		named[c] = all || is_among(names, name);
+		count += named[c];
+	}
+	return count;
+}
+
+/* The sum of what its asking took, of the collectives that are named. */
+static double run(char **names, const struct kind *kind, enum form form)
 {
 	double took[CASE_COLLECTIVES], all = 0;
 	int seldom = kind->ask == ask_seldom, windowed = kind->ask == ask_for_atomics || seldom;
+	int named[CASE_COLLECTIVES], count = find_named(names, kind, form, named);
+	char name[96];
 
+	if (!count)
+		return 0;
 	if (windowed)
 		open_window(kind == kinds);
 	for (int c = 0; c < CASE_COLLECTIVES; c++) {
+		if (!named[c])
+			continue;
 		took[c] = ask_in(kind, (enum case_collective)c, form);
 		all += took[c];
+		name_it(name, kind, form, case_names[c]);
 		if (!rank && !seldom)
-			printf("asked %s-%s-%s %.9f\n", kind->name, form_names[form], case_names[c],
-			       took[c]);
+			printf("asked %s %.9f\n", name, took[c]);
 	}
 	if (windowed)
 		close_window();
+	if (count < CASE_COLLECTIVES)
+		return all;
 	qsort(took, CASE_COLLECTIVES, sizeof(took[0]), compare_times);
 	if (!rank && seldom)
 		printf("seldom %s %.9f\n", form_names[form], all / CASE_COLLECTIVES / SELDOM);
@@ -238,16 +278,6 @@ static double run(const struct kind *kind, enum form form)
 		printf("usually %s-%s %.9f\n", kind->name, form_names[form],
 		       took[CASE_COLLECTIVES / 2]);
 	return all;
-}
-
-static int is_named(char **names, const struct kind *kind, enum form form)
-{
-	char own[64];
-
-	snprintf(own, sizeof(own), "%s-%s", kind->name, form_names[form]);
-	while (*names && strcmp(*names, own))
-		names++;
-	return *names != NULL;
 }
 
 int main(int argc, char **argv)
@@ -265,8 +295,7 @@ int main(int argc, char **argv)
 	case_barrier(pair);
 	for (int k = 0; k < KINDS; k++)
 		for (int form = FORM_BLOCKING; form <= FORM_NONBLOCKING; form++)
-			if (!argv[1] || is_named(argv + 1, &kinds[k], (enum form)form))
-				all += run(&kinds[k], (enum form)form);
+			all += run(argv + 1, &kinds[k], (enum form)form);
 	MPI_Comm_free(&pair);
 	for (int i = 0; i < MESSAGES && rank <= ASKED; i++)
 		free(message[i]);

@@ -16,8 +16,10 @@
 static const size_t sizes[] = { 0,    1,    4,	   47,	  48,	  496,	   497,
 				1000, 4096, 65536, 65537, 300000, 1048579, 2097152 };
 
-/* Eight ranks with larger ones would spend their time in the expectation, not in onecopy. */
-static unsigned long largest = 3 << 20;
+/* Larger ones would spend the time of many ranks in the expectation, not in onecopy. */
+static const unsigned long largest_of_few = 3 << 20, largest_of_many = 1048579;
+enum { FEW_RANKS = 5 };
+static unsigned long largest;
 
 /* Both forms, with each root, up to here; beyond, for the sake of time, in turn from root to root,
  * and of many roots every third. */
@@ -78,6 +80,7 @@ int main(int argc, char **argv)
 	char *end;
 
 	case_begin(&argc, &argv, &rank, &ranks);
+	largest = ranks > FEW_RANKS ? largest_of_many : largest_of_few;
 	if (bytes) {
 		largest = strtoul(bytes, &end, 10);
 		if (!largest || *end)

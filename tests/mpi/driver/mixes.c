@@ -231,8 +231,8 @@ static struct asked *asked_named(const char *name)
 	return &asked[asked_count++];
 }
 
-/* One run with onecopy or without, of these kinds, or all; how many times it printed. */
-static int run_asked(int ranks, bool ours, const char *const *kinds)
+/* One run with onecopy or without, of what is named, or all; how many times it printed. */
+static int run_asked(int ranks, bool ours, const char *const *names)
 {
 	struct job job = ours ? job_mpi(ranks, "asked") : job_stock(ranks, "asked");
 	struct job_result result;
@@ -241,7 +241,7 @@ static int run_asked(int ranks, bool ours, const char *const *kinds)
 	int count = 0;
 
 	job.yields = false;
-	job_add_words(&job, kinds);
+	job_add_words(&job, names);
 	job_run(&job, &result);
 	if (!verdict_ended_well(&result, ours ? "asked failed" : "asked failed without onecopy"))
 		return 0;
@@ -296,47 +296,37 @@ static bool is_in_doubt(struct asked *a)
 	       (!a->usual || median_of(a, a->rounds).median > asked_limit);
 }
 
-/* The kinds that are in doubt, or one of whose collectives is; none: all of it is. False: none is.
- */
-static bool find_doubts(const char *kinds[])
+/* What is in doubt: kinds, and collectives of others; no name where all of it is, or too much to
+ * name. False: nothing is. */
+static bool find_doubts(const char *names[])
 {
-	static char name[ASKED_MOST][sizeof(asked[0].name)];
-	bool found = false;
-	int count = 0, known;
+	int count = 0;
 
-	kinds[0] = NULL;
+	names[0] = NULL;
 	for (int k = 0; k < asked_count; k++) {
 		if (!is_in_doubt(&asked[k]))
 			continue;
-		found = true;
-		memcpy(name[count], asked[k].name, sizeof(name[count]));
-		if (!strcmp(name[count], "all")) {
-			kinds[0] = NULL;
+		if (!strcmp(asked[k].name, "all") || count == JOB_WORDS / 2) {
+			names[0] = NULL;
 			return true;
 		}
-		if (!asked[k].usual)
-			*strrchr(name[count], '-') = '\0';
-		for (known = 0; strcmp(name[known], name[count]); known++)
-			;
-		if (known == count) {
-			kinds[count++] = name[known];
-			kinds[count] = NULL;
-		}
+		names[count++] = asked[k].name;
+		names[count] = NULL;
 	}
-	return found;
+	return count > 0;
 }
 
 /*
  * asked RANKS [map]: what others ask of ranks that wait in our collectives takes at most a fifth
  * longer than where they wait in the MPI's, in rounds, in each of which both run one after the
- * other. There are more rounds of a kind of question until it does, as whatever else is busy hits
- * both, or until none to come could let it fail. After the last, it fails where the whole interval
- * of the rounds' median lies above, for a kind or all of them, and where one collective was above
- * in every round.
+ * other. There are more rounds of a kind of question, or of one of its collectives, until it does,
+ * as whatever else is busy hits both, or until none to come could let it fail. After the last, it
+ * fails where the whole interval of the rounds' median lies above, for a kind or all of them, and
+ * where one collective was above in every round.
  */
 SCENARIO(asked)
 {
-	const char *kinds[ASKED_MOST + 1] = { NULL };
+	const char *doubts[ASKED_MOST + 1] = { NULL };
 	int ranks = driver_ranks(words[0]), count[2];
 	struct stats_estimate ratio, latest = { 0 };
 	const struct asked *late = NULL;
@@ -349,7 +339,7 @@ SCENARIO(asked)
 			asked[k].took[0] = asked[k].took[1] = 0;
 		/* Each goes first in every other round. */
 		for (size_t i = 0; i < 2; i++)
-			count[(i + rounds) % 2] = run_asked(ranks, (i + rounds) % 2, kinds);
+			count[(i + rounds) % 2] = run_asked(ranks, (i + rounds) % 2, doubts);
 		if (!count[0] || count[0] != count[1]) {
 			verdict_fail(NULL, "%d times with onecopy and %d without", count[1],
 				     count[0]);
@@ -362,7 +352,7 @@ SCENARIO(asked)
 		for (size_t i = 0; i < 2; i++)
 			all[i] += asked_named("all")->took[i];
 		rounds++;
-	} while (rounds < ASKED_LEAST || (find_doubts(kinds) && rounds < ASKED_ROUNDS));
+	} while (rounds < ASKED_LEAST || (find_doubts(doubts) && rounds < ASKED_ROUNDS));
 	for (int k = 0; k < asked_count; k++) {
 		ratio = median_of(&asked[k], asked[k].rounds);
 		if (asked[k].usual && ratio.median > latest.median) {
