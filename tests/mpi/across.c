@@ -139,8 +139,9 @@ static void run(MPI_Comm comm, const struct place *place, const struct checked_s
 		    calls % PERSISTENT_EACH ? FORM_NONBLOCKING : FORM_PERSISTENT);
 }
 
+/* One of `one_in` sizes with a root, another one with the next. */
 static void run_collective(MPI_Comm comm, const struct place *place, int ranks,
-			   enum case_collective collective)
+			   enum case_collective collective, int one_in)
 {
 	for (int root = 0; root < (case_has_root(collective) ? ranks : 1); root++) {
 		for (int in_place = 0; in_place <= case_has_in_place(collective); in_place++) {
@@ -149,7 +150,7 @@ static void run_collective(MPI_Comm comm, const struct place *place, int ranks,
 						     .in_place = in_place,
 						     .stock = 1 };
 
-			for (int i = 0; i < SIZES; i++) {
+			for (int i = (root + in_place) % one_in; i < SIZES; i += one_in) {
 				int plain = (int)(calls % PLAINS);
 
 				spec.plain = 1 + plain;
@@ -460,7 +461,7 @@ static void run_on(MPI_Comm comm, int number)
 	for (int c = 0; c < CASE_COLLECTIVES; c++) {
 		if (c == CASE_ALLTOALLW)
 			continue;
-		run_collective(comm, &place, ranks, (enum case_collective)c);
+		run_collective(comm, &place, ranks, (enum case_collective)c, number < 2 ? 1 : 2);
 		if (c == CASE_BCAST && number < 2)
 			run_pieces(comm, &place, ranks, number ? 2 : 4);
 		if (c == CASE_ALLREDUCE && number < 3)
@@ -671,6 +672,7 @@ int main(int argc, char **argv)
 	MPI_Comm comm;
 
 	case_begin(&argc, &argv, &world_rank, &world_size);
+	case_keep_memory();
 	case_stop_counting();
 	layouts_make();
 	less = argc > 1 ? argv[1] : "";

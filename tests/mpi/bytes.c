@@ -9,7 +9,6 @@
  */
 #include "case.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,9 +85,7 @@ int main(int argc, char **argv)
 		if (!largest || *end)
 			case_fail("OC_TEST_BYTES is a number of bytes, not '%s'", bytes);
 	}
-	/* Each call has buffers of its own; to give their pages back takes longer than the call. */
-	mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+	case_keep_memory();
 	for (int i = 1; i < argc; i++)
 		run_word(argv[i], ranks);
 	for (int i = 0; i < CASE_COLLECTIVES && argc == 1; i++)

@@ -5,6 +5,7 @@
 #include "data.h"
 #include "form.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,12 @@ void case_begin(int *argc, char ***argv, int *rank, int *ranks)
 {
 	MPI_Init(argc, argv);
 	tell_ranks(rank, ranks);
+}
+
+void case_keep_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
 int case_end(const char *format, ...)

@@ -47,6 +47,9 @@ struct case_call {
 
 /* MPI_Init(), and this rank's number and how many there are; or NULL. */
 void case_begin(int *argc, char ***argv, int *rank, int *ranks);
+/* For hundreds of calls that have buffers of their own: what was freed is used again, as to give
+ * its pages back and to clear others takes longer than the call. */
+void case_keep_memory(void);
 /* With MPI_THREAD_MULTIPLE, or the job ends. */
 void case_begin_threads(int *argc, char ***argv, int *rank, int *ranks);
 /* case_report(), the one line of what was done, by rank 0, and MPI_Finalize(): 0. */
