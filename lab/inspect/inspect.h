@@ -103,6 +103,9 @@ int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
 		     struct oc_predicted *predicted, struct oc_nodes_predicted *over_nodes,
 		     char *error, size_t n);
 
+/* For oci_model_read(): what jobs refuse in a cell of a tuning file. */
+int oc_inspect_cell_check(const char *collective, const char *algorithm, const char **expected);
+
 /* This machine's packages, caches, cores and CPUs; NULL: hwloc cannot load it. */
 json_t *oc_inspect_topology(void);
 /* Memory of one team on one rank, bytes. */

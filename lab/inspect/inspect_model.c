@@ -35,6 +35,11 @@ static int load(const char *profile, struct oci_model *model, char *error, size_
 	return result;
 }
 
+int oc_inspect_cell_check(const char *collective, const char *algorithm, const char **expected)
+{
+	return oci_cell_check(collective, algorithm, expected);
+}
+
 static int by_total(const void *a, const void *b)
 {
 	const struct oci_candidate *x = a, *y = b;
@@ -316,6 +321,7 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 	enum oc_collective collective = call->collective;
 	size_t ranks = (size_t)nodes * call->ranks, all = call->bytes;
 	bool own_sizes = oci_is_v(collective) && oci_is_rooted(collective);
+	const char *refusal;
 
 	if ((oci_sends_each(collective) || oci_receives_each(collective)) &&
 	    !oci_has_parts(collective))
@@ -326,7 +332,11 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 	if (collective == OC_ALLTOALL && all * call->ranks > OC_LEVELS_ROWS)
 		return "a node sends more than 4 MiB";
 	*never = false;
-	return oc_levels_refusal(collective, own_sizes ? 0 : call->bytes, 0);
+	refusal = oc_levels_refusal(collective, own_sizes ? 0 : call->bytes, 0);
+	if (!refusal && oci_receives_each(collective) && oci_is_rooted(collective) &&
+	    !oc_levels_together(collective, call->ranks, own_sizes ? 0 : call->bytes))
+		return "its blocks go straight to the root";
+	return refusal;
 }
 
 int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,

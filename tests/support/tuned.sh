@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# COMMAND DIR: `COMMAND tune` writes a file, puts aside what nobody can read, and keeps what somebody
-# has added to it; what that is called is text to whoever shows or draws it.
+# COMMAND DIR: `COMMAND tune` writes a file, puts aside what nobody can read and what jobs refuse for a
+# cell, and keeps what somebody has added to it; what that is called is text to whoever shows or draws
+# it.
 set -eu
 command=$1
 mkdir -p "$2"
@@ -35,4 +36,8 @@ with open("tuned.json") as file:
 assert model["cells"] == [{"collective": "scatter", "algorithm": "mpi"}], model["cells"]
 assert model["terms"]["net.latency"]["source"] == "by hand"
 LOOK
+sed -i 's/"mpi"/"gone"/' tuned.json
+"$command" tune --quick --seconds 0.001 --output tuned.json 2>&1 | grep 'found "scatter" with "gone"'
+grep -q '"gone"' tuned.json.before
+if grep -q '"gone"' tuned.json; then exit 1; fi
 echo "kept"

@@ -4,6 +4,7 @@
 #include "lab/experiment/json_text.h"
 #include "lab/experiment/mpi_found.h"
 #include "lab/experiment/progress.h"
+#include "lab/inspect/inspect.h"
 #include "lab/tune/tune.h"
 #include "lab/tune/write.h"
 #include "tune_network.h"
@@ -161,7 +162,7 @@ static int read_back(const char *path, const struct oci_model *model, bool any_h
 	struct oci_model again;
 
 	if (oci_model_read(path, OCI_MODEL_ANY_OWNER | (any_host ? OCI_MODEL_ANY_MACHINE : 0u),
-			   NULL, &again, &error)) {
+			   oc_inspect_cell_check, &again, &error)) {
 		say("what was written cannot be read back: %s", error.text);
 		return 1;
 	}
@@ -302,8 +303,8 @@ static void keep_from(const char *path, bool any_machine, struct oci_model *mode
 	struct oci_model_error error;
 	struct oci_model old;
 	int failed = oci_model_read(
-		path, OCI_MODEL_ANY_OWNER | (any_machine ? OCI_MODEL_ANY_MACHINE : 0u), NULL, &old,
-		&error);
+		path, OCI_MODEL_ANY_OWNER | (any_machine ? OCI_MODEL_ANY_MACHINE : 0u),
+		oc_inspect_cell_check, &old, &error);
 
 	if (!failed) {
 		keep(&old, model);
@@ -323,8 +324,8 @@ static int measure_network(const struct tune_choice *options, const char *path,
 {
 	struct oci_model_error error;
 
-	if (oci_model_read(path, OCI_MODEL_ANY_OWNER | OCI_MODEL_ANY_MACHINE, NULL, model,
-			   &error)) {
+	if (oci_model_read(path, OCI_MODEL_ANY_OWNER | OCI_MODEL_ANY_MACHINE, oc_inspect_cell_check,
+			   model, &error)) {
 		say("%s; onecopy tune without --network measures the machine first", error.text);
 		return 1;
 	}
