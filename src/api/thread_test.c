@@ -19,6 +19,7 @@ static int run(struct oc_team *team)
 	struct oct_memory memory = { .bytes = oct_memory_bytes(BYTES, RANKS) };
 	const struct oci_algorithm *a;
 	unsigned int n = 0;
+	size_t used = 0;
 	int failed = 0;
 
 	memory.send = malloc(memory.bytes);
@@ -34,9 +35,11 @@ static int run(struct oc_team *team)
 							 .op = &oct_sum,
 							 .in_place = oci_is_v(c) && n % 2 };
 
-				/* Rewritten before each call: a peer that still reads is a race. */
-				memset(memory.send, 0, oct_memory_bytes(spec.bytes, RANKS));
-				memset(memory.recv, 0, oct_memory_bytes(spec.bytes, RANKS));
+				/* What the call before has used is written over: a peer that still
+				 * reads is a race. */
+				memset(memory.send, 0, used);
+				memset(memory.recv, 0, used);
+				used = oct_memory_bytes(spec.bytes, RANKS);
 				failed = oct_call_run(team, &memory, &spec);
 			}
 			if (failed)

@@ -235,13 +235,18 @@ static struct oc_graph *new_graph(void)
 	return graph;
 }
 
-/* Two ranks with a byte for each node; rank 0 has drawn ones. */
+/* Two ranks with a byte for each node; rank 0 has drawn ones, no two alike near each other where
+ * there are few. */
+enum { SMALL = 10000 };
 static void pair_begin(struct world *world, size_t bytes)
 {
 	world_begin(world, 2, draw(2));
 	for (uint32_t r = 0; r < 2; r++)
 		world_buffers(world, r, bytes, 1);
-	world_fill(world->buffer[0][0].base, bytes, 7);
+	if (bytes > SMALL)
+		world_fill(world->buffer[0][0].base, bytes, 7);
+	for (size_t i = 0; i < bytes && bytes <= SMALL; i++)
+		((uint8_t *)world->buffer[0][0].base)[i] = world_byte(7, i);
 }
 
 static void same_bytes(const struct world *world, size_t bytes)

@@ -274,10 +274,11 @@ static int phase(struct oc_team *team, const struct traffic *t, unsigned int num
 
 static int traffic(struct oc_team *team, void *arg)
 {
+	/* Every fifth has each mode, late and not, and a barrier in its middle or not, too. */
+	const unsigned int step = OCT_ONE_IN == 1 ? 1 : 5;
 	const struct traffic *t = arg;
 
-	/* Every third has each way to receive, too. */
-	for (unsigned int i = 0; i<t->phases; i += OCT_ONE_IN> 1 ? 3 : 1) {
+	for (unsigned int i = 0; i < t->phases; i += step) {
 		/* A rank that is a phase ahead would send to receives that take any. */
 		if (phase(team, t, i) || oct_barrier(team))
 			return 1;

@@ -139,10 +139,13 @@ static void run(MPI_Comm comm, const struct place *place, const struct checked_s
 		    calls % PERSISTENT_EACH ? FORM_NONBLOCKING : FORM_PERSISTENT);
 }
 
-/* One of `one_in` sizes with a root, another one with the next. */
+/* On the world and what is like it each size; on communicators beyond, every second, in turn from
+ * communicator to communicator, from collective to collective and from root to root. */
 static void run_collective(MPI_Comm comm, const struct place *place, int ranks,
-			   enum case_collective collective, int one_in)
+			   enum case_collective collective, int number)
 {
+	int step = number < 2 ? 1 : 2;
+
 	for (int root = 0; root < (case_has_root(collective) ? ranks : 1); root++) {
 		for (int in_place = 0; in_place <= case_has_in_place(collective); in_place++) {
 			struct checked_spec spec = { .collective = collective,
@@ -150,7 +153,9 @@ static void run_collective(MPI_Comm comm, const struct place *place, int ranks,
 						     .in_place = in_place,
 						     .stock = 1 };
 
-			for (int i = (root + in_place) % one_in; i < SIZES; i += one_in) {
+			int first = (root + in_place + (int)collective + number) % step;
+
+			for (int i = first; i < SIZES; i += step) {
 				int plain = (int)(calls % PLAINS);
 
 				spec.plain = 1 + plain;
@@ -461,7 +466,7 @@ static void run_on(MPI_Comm comm, int number)
 	for (int c = 0; c < CASE_COLLECTIVES; c++) {
 		if (c == CASE_ALLTOALLW)
 			continue;
-		run_collective(comm, &place, ranks, (enum case_collective)c, number < 2 ? 1 : 2);
+		run_collective(comm, &place, ranks, (enum case_collective)c, number);
 		if (c == CASE_BCAST && number < 2)
 			run_pieces(comm, &place, ranks, number ? 2 : 4);
 		if (c == CASE_ALLREDUCE && number < 3)

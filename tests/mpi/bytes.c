@@ -15,10 +15,10 @@
 static const size_t sizes[] = { 0,    1,    4,	   47,	  48,	  496,	   497,
 				1000, 4096, 65536, 65537, 300000, 1048579, 2097152 };
 
-/* Larger ones would spend the time of many ranks in the expectation, not in onecopy. */
-static const unsigned long largest_of_few = 3 << 20, largest_of_many = 1048579;
-enum { FEW_RANKS = 5 };
-static unsigned long largest;
+/* Eight ranks with larger ones would spend their time in the expectation, not in onecopy; with the
+ * largest sizes, too, which more than five leave out. */
+static unsigned long largest = 3 << 20;
+enum { FEW_RANKS = 5, LARGEST_OF_MANY = 300000 };
 
 /* Both forms, with each root, up to here; beyond, for the sake of time, in turn from root to root,
  * and of many roots every third. */
@@ -54,6 +54,8 @@ static void run_sizes(MPI_Comm comm, enum case_collective collective, unsigned l
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct case_call call = { .collective = collective, .bytes = sizes[i] };
 
+		if (ranks > FEW_RANKS && sizes[i] > LARGEST_OF_MANY)
+			break;
 		if (case_buffer_bytes(&call, ranks) <= (most < largest ? most : largest))
 			run_size(comm, collective, sizes[i], ranks);
 	}
@@ -79,7 +81,6 @@ int main(int argc, char **argv)
 	char *end;
 
 	case_begin(&argc, &argv, &rank, &ranks);
-	largest = ranks > FEW_RANKS ? largest_of_many : largest_of_few;
 	if (bytes) {
 		largest = strtoul(bytes, &end, 10);
 		if (!largest || *end)

@@ -173,7 +173,6 @@ static void run_forced(const char *word)
 int main(int argc, char **argv)
 {
 	case_begin(&argc, &argv, &rank, &ranks);
-	case_keep_memory();
 	case_stop_counting();
 	layouts_make();
 	for (int i = 1; i < argc; i++)

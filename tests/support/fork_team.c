@@ -103,8 +103,14 @@ static int reap(const pid_t *pids, uint32_t size, int expect_dead)
 
 bool oct_may_leak;
 
-/* The ranks whose leaks are looked for: all of a few, and of many some, as to look takes 0.1 s. */
+/* The ranks whose leaks are looked for, as to look takes 0.1 s: of more than these the first and
+ * the last. */
 enum { LOOKED_AT = 5 };
+
+static bool is_looked_at(uint32_t rank, uint32_t size)
+{
+	return rank < LOOKED_AT - 1 || rank == size - 1;
+}
 
 #ifdef __SANITIZE_ADDRESS__
 /* A child has forgotten what its parent had freed of the segment. */
@@ -172,7 +178,7 @@ int oct_fork_ranks(uint32_t size, int expect_dead,
 			prctl(PR_SET_NAME, name);
 			result = body(&bootstrap, arg);
 			fflush(NULL);
-			_exit(result ? result : r < LOOKED_AT && rank_leaks(pids));
+			_exit(result ? result : is_looked_at(r, size) && rank_leaks(pids));
 		}
 	}
 	failed = reap(pids, size, expect_dead);

@@ -22,7 +22,8 @@ struct oc_bootstrap oct_bootstrap(struct oct_board *board, uint32_t rank);
  */
 int oct_fork_team(uint32_t size, int expect_dead, int (*body)(struct oc_team *team, void *arg),
 		  void *arg);
-/* With AddressSanitizer a rank that has not freed what it took has failed, unless this is set. */
+/* With AddressSanitizer a rank that has not freed what it took has failed, unless this is set; of
+ * more than five ranks, five are looked at. */
 extern bool oct_may_leak;
 /* The same for ranks that prepare something before they create their team. */
 int oct_fork_ranks(uint32_t size, int expect_dead,

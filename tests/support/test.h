@@ -15,9 +15,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
-#include <string.h>
 
 /* Cmocka's goes from byte to byte: for megabytes only where they differ. */
 #undef assert_memory_equal

@@ -296,23 +296,41 @@ static bool is_in_doubt(struct asked *a)
 	       (!a->usual || median_of(a, a->rounds).median > asked_limit);
 }
 
-/* What is in doubt: kinds, and collectives of others; no name where all of it is, or too much to
- * name. False: nothing is. */
+/* "atomics-blocking-bcast" is one of "atomics-blocking". */
+static bool is_of(const struct asked *one, const struct asked *kind)
+{
+	size_t length = strlen(kind->name);
+
+	return kind->usual && !one->usual && !strncmp(one->name, kind->name, length) &&
+	       one->name[length] == '-';
+}
+
+/* Adds what of the kind is in doubt: its collectives, or where it is itself, or most of them are,
+ * all of it. How many there are then. */
+static int add_doubts(const char *names[], int count, struct asked *kind)
+{
+	int before = count;
+
+	for (int k = 0; k < asked_count; k++)
+		if (is_of(&asked[k], kind) && is_in_doubt(&asked[k]))
+			names[count++] = asked[k].name;
+	if (is_in_doubt(kind) || count - before > COLLECTIVES / 2) {
+		count = before;
+		names[count++] = kind->name;
+	}
+	return count;
+}
+
+/* What is in doubt; no name where all of it is, or too much to name. False: nothing is. */
 static bool find_doubts(const char *names[])
 {
+	bool all = is_in_doubt(asked_named("all"));
 	int count = 0;
 
-	names[0] = NULL;
-	for (int k = 0; k < asked_count; k++) {
-		if (!is_in_doubt(&asked[k]))
-			continue;
-		if (!strcmp(asked[k].name, "all") || count == JOB_WORDS / 2) {
-			names[0] = NULL;
-			return true;
-		}
-		names[count++] = asked[k].name;
-		names[count] = NULL;
-	}
+	for (int k = 0; k < asked_count; k++)
+		if (asked[k].usual)
+			count = add_doubts(names, count, &asked[k]);
+	names[all || count > JOB_WORDS / 2 ? 0 : count] = NULL;
 	return count > 0;
 }
 
