@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order of the experiments, and terms made of what they found. */
+/* The order of the experiments, and terms made of what they found. More than 500 lines, as each
+ * experiment stands beside its terms. */
 #include "lab/harness/stats.h"
 #include "lab/topo/machine.h"
 #include "lab/tune/fit.h"

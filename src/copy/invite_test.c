@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads with two ends: the reader is this process, or a child of it; the sender the other one. */
+/* Reads with two ends: the reader is this process, or a child of it; the sender the other one. More
+ * than 500 lines, as it is a list of cases. */
 #include "copy/invite.h"
 
 #include <errno.h>

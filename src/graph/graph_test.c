@@ -235,17 +235,17 @@ static struct oc_graph *new_graph(void)
 	return graph;
 }
 
-/* Two ranks with a byte for each node; rank 0 has drawn ones, no two alike near each other where
- * there are few. */
-enum { SMALL = 10000 };
+enum { FEW = 10000 };
+
+/* Two ranks with a byte for each node; rank 0 has drawn ones. Of a few each tells its place, too.
+ */
 static void pair_begin(struct world *world, size_t bytes)
 {
 	world_begin(world, 2, draw(2));
 	for (uint32_t r = 0; r < 2; r++)
 		world_buffers(world, r, bytes, 1);
-	if (bytes > SMALL)
-		world_fill(world->buffer[0][0].base, bytes, 7);
-	for (size_t i = 0; i < bytes && bytes <= SMALL; i++)
+	world_fill(world->buffer[0][0].base, bytes, 7);
+	for (size_t i = 0; i < bytes && bytes <= FEW; i++)
 		((uint8_t *)world->buffer[0][0].base)[i] = world_byte(7, i);
 }
 

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# COMMAND DIR: `COMMAND tune` writes a file, puts aside what nobody can read and what jobs refuse for a
-# cell, and keeps what somebody has added to it; what that is called is text to whoever shows or draws
-# it.
+# COMMAND DIR: `COMMAND tune` writes a file, puts aside one that nobody can read or that jobs refuse for
+# a cell, and keeps what somebody has added; names in it are text to whoever shows or draws them.
 set -eu
 command=$1
 mkdir -p "$2"
