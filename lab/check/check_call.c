@@ -142,6 +142,15 @@ static int take_work(struct oci_world *w, struct oci_actor *a, struct oci_place 
 	return write_whole(w, a, &place->work);
 }
 
+/* The smallest slot that the call may get has no more than what its plan says. */
+static void take_slot(const struct oci_world *w, const struct oci_actor *a, struct oci_place *place)
+{
+	size_t most = w->check->slot_bytes ? w->check->slot_bytes : OCI_SLOT_BYTES;
+	size_t used = oci_plan_slot_bytes(a->plan, a->params.bytes);
+
+	place->slot.limit = used < most ? used : most;
+}
+
 static bool has_loop(const struct oci_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->count; i++)
@@ -209,6 +218,7 @@ int oci_call_begin(struct oci_world *w, struct oci_actor *a)
 	oci_memory_clear(&a->acc, oci_symbol_mix(check->seed + a->call, a->rank * 2 + 2));
 	set_views(w, a, place);
 	set_params(w, a);
+	take_slot(w, a, place);
 	place->cell_count = 0;
 	place->claim = (struct oci_claim){ 0 };
 	place->begin_epoch = a->clock[a->rank];

@@ -97,7 +97,6 @@ void oci_check_forget(struct oci_world *w)
 
 struct oci_world *oci_world_begin(const struct oci_check *check, char *why, size_t n)
 {
-	uint32_t slot = check->slot_bytes ? check->slot_bytes : OCI_SLOT_BYTES;
 	struct oci_world *w = check->kept ? *check->kept : NULL;
 
 	if (w && (w->size != check->size || w->lanes < check->lanes)) {
@@ -113,8 +112,6 @@ struct oci_world *oci_world_begin(const struct oci_check *check, char *why, size
 	w->random = check->seed;
 	w->why = why;
 	w->why_bytes = n;
-	for (size_t i = 0; i < (size_t)check->size * check->lanes; i++)
-		w->places[i].slot.limit = slot;
 	oci_world_reset(w);
 	return w;
 }
@@ -148,7 +145,7 @@ void oci_world_reset(struct oci_world *w)
 
 		for (unsigned int j = 0; j < OCI_PLACE_REGIONS; j++)
 			oci_memory_clear(&place->region[j], oci_symbol_mix(i, j));
-		place->work.limit = 0;
+		place->slot.limit = place->work.limit = 0;
 		for (unsigned int f = 0; f < OCI_FLAGS; f++)
 			place->flags[f].count = 0;
 		place->claim = (struct oci_claim){ 0 };

@@ -76,7 +76,7 @@ int oci_shm_request(struct oci_team *team, struct oci_transfer *t)
 
 	/* An earlier request of the same operation left its slot to us. */
 	slot = last > base ? (int64_t)ack->request_slot :
-			     oci_slot_acquire(team, t->seq, OCI_SLOT_BYTES);
+			     oci_slot_acquire(team, t->seq, OCI_SLOT_BYTES, OCI_SLOT_BYTES);
 	if (slot < 0)
 		return (int)slot;
 	if (last <= base)

@@ -122,7 +122,8 @@ int oci_exec_start(struct oci_exec *x)
 	}
 	if (x->plan->uses_slot) {
 		x->slot_offset = oci_slot_acquire(
-			x->team, x->seq, x->plan->uses_halves ? OCI_SLOT_BYTES : x->params.bytes);
+			x->team, x->seq, oci_plan_slot_bytes(x->plan, x->params.bytes),
+			x->plan->slot_blocks ? x->params.bytes : OCI_SLOT_BYTES);
 		if (x->slot_offset < 0)
 			return oci_exec_no_slot(x, (int)x->slot_offset);
 		x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;

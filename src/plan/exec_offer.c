@@ -12,12 +12,13 @@
 
 #include "plan/exec.h"
 
-/* Of which so many bytes are needed. 1; 0: no slot is free now; or -errno: the team has failed. */
-static int need_slot(struct oci_exec *x, size_t bytes)
+/* Of which so many bytes are used, for blocks of `block`. 1; 0: no slot is free now; or -errno: the
+ * team has failed. */
+static int need_slot(struct oci_exec *x, size_t bytes, size_t block)
 {
 	if (x->slot)
 		return 1;
-	x->slot_offset = oci_slot_acquire(x->team, x->seq, bytes);
+	x->slot_offset = oci_slot_acquire(x->team, x->seq, bytes, block);
 	if (x->slot_offset < 0)
 		return oci_exec_no_slot(x, (int)x->slot_offset);
 	x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
@@ -63,7 +64,7 @@ static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell
 		oci_exec_copy_bytes(x, to, from, bytes);
 		x->moved |= offer->in_slot ? 0 : OCI_MOVED_INLINE;
 	} else {
-		result = need_slot(x, bytes);
+		result = need_slot(x, op->peers == 1 ? bytes : OCI_SLOT_BYTES, bytes);
 		if (result != 1)
 			return result;
 		oci_exec_copy_bytes(x, x->slot + (size_t)cell * offer->small_bytes, from, bytes);
@@ -87,7 +88,7 @@ int oci_exec_offer(struct oci_exec *x, const struct oci_op *op)
 		*head = (struct oci_offer_head){ 0 };
 		x->payload = sizeof(*head);
 		if (op->offer.in_slot) {
-			result = need_slot(x, OCI_SLOT_BYTES);
+			result = need_slot(x, OCI_SLOT_BYTES, OCI_SLOT_BYTES);
 			if (result != 1)
 				return result;
 			memset(x->slot, 0, op->offer.first);

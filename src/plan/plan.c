@@ -414,6 +414,8 @@ void oci_build_work(struct oci_builder *b, uint32_t blocks)
 struct use {
 	bool buf[OCI_BUF_COUNT];
 	bool parts, posts, addresses, shares, halves, trades;
+	uint32_t slot_blocks;
+	bool whole_slot;
 	unsigned int handles; /* publications */
 	unsigned int offers;
 	uint32_t most_segments;
@@ -431,24 +433,44 @@ static void use_step(struct use *use, const struct oci_op *op)
 		use->most_segments = most;
 }
 
-static void use_range(struct use *use, const struct oci_range *range, bool mine)
+/* How far into a slot. */
+static void use_slot(struct use *use, const struct oci_range *range, const struct oci_plan_key *key)
+{
+	uint32_t end = range->block + (range->parts ? 1 : range->blocks);
+
+	if (range->relative)
+		end = key->size;
+	/* What a Reduce_scatter's calls count as a block is all that its table has. */
+	if (range->table && key->collective == OC_REDUCE_SCATTER)
+		end = 1;
+	else if (range->table)
+		use->whole_slot = true;
+	use->whole_slot |= range->halves;
+	if (end > use->slot_blocks)
+		use->slot_blocks = end;
+}
+
+static void use_range(struct use *use, const struct oci_range *range,
+		      const struct oci_plan_key *key, bool mine)
 {
 	use->buf[range->buf] |= mine;
 	use->parts |= range->parts > 0;
 	use->halves |= range->halves;
+	if (mine && range->buf == OCI_BUF_SLOT)
+		use_slot(use, range, key);
 }
 
-static void use_op(struct use *use, const struct oci_op *op)
+static void use_op(struct use *use, const struct oci_op *op, const struct oci_plan_key *key)
 {
 	unsigned int has = kinds[op->code].has;
 
 	use_step(use, op);
 	if (has & (LOCAL | SIZE))
-		use_range(use, &op->local, has & LOCAL);
+		use_range(use, &op->local, key, has & LOCAL);
 	if (has & SECOND)
-		use_range(use, &op->second, true);
+		use_range(use, &op->second, key, true);
 	if (has & REMOTE && !op->offered)
-		use_range(use, &op->remote, false);
+		use_range(use, &op->remote, key, false);
 	use->shares |= op->code == OCI_OP_SHARE;
 	if (op->code == OCI_OP_POST) {
 		use->posts = true;
@@ -489,7 +511,7 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 
 	append(b, (struct oci_op){ .code = OCI_OP_END });
 	for (uint32_t i = 0; i < b->count; i++)
-		use_op(&use, &b->ops[i]);
+		use_op(&use, &b->ops[i], &b->key);
 	if (b->in_loop || !use_is_good(b, &use))
 		reject(b, -EINVAL);
 	if (!b->error) {
@@ -505,8 +527,8 @@ struct oci_plan *oci_builder_finish(struct oci_builder *b, int *error)
 			.most_segments = use.most_segments,
 			.count = b->count,
 			.work_blocks = b->work_blocks,
+			.slot_blocks = use.whole_slot ? 0 : use.slot_blocks,
 			.uses_slot = use.buf[OCI_BUF_SLOT],
-			.uses_halves = use.halves,
 			.uses_temp = use.buf[OCI_BUF_TEMP],
 			.uses_acc = use.buf[OCI_BUF_ACC],
 			.posts_addresses = use.addresses,

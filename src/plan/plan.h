@@ -236,8 +236,9 @@ struct oci_plan {
 	uint32_t most_segments;
 	uint32_t count;	      /* operations, END included */
 	uint32_t work_blocks; /* of WORK */
+	/* Its SLOT holds so many blocks; 0: as many bytes as there are in one. */
+	uint32_t slot_blocks;
 	uint8_t uses_slot;
-	uint8_t uses_halves; /* of it alone, by turns: however long the blocks are */
 	uint8_t uses_temp;
 	uint8_t uses_acc;	 /* needs memory only where RECV cannot accumulate */
 	uint8_t posts_addresses; /* of SEND, RECV or WORK, or of blocks in them */
@@ -256,6 +257,12 @@ struct oci_params {
 	/* One for each rank; NULL where no range of the plan has this table. */
 	const struct oc_block *send_blocks, *recv_blocks;
 };
+
+/* What the plan uses of a slot, with blocks of so many bytes. */
+static inline size_t oci_plan_slot_bytes(const struct oci_plan *plan, size_t bytes)
+{
+	return plan->slot_blocks ? plan->slot_blocks * bytes : OCI_SLOT_BYTES;
+}
 
 /* Fills part_bytes and segment_bytes. unit: bytes of one element of a reduction, else 1. */
 void oci_params_derive(struct oci_params *params, const struct oci_plan *plan, size_t unit);

@@ -50,24 +50,28 @@ TEST_ON_RANKS(a_full_segment_refuses_teams_and_hangs_none, 3)
 /* Rank 1 dies with what it has not read in all slots of the root, which can make no more. */
 static int slots_of_the_dead(struct oc_team *team, void *arg)
 {
-	char block[2000] = { 0 };
+	const size_t *bytes = arg;
+	char block[8000] = { 0 };
 	int result = 0;
 
-	(void)arg;
-	if (oc_team_force(team, "bcast", "cico") || oct_bcast(team, block, sizeof(block), 0))
+	if (oc_team_force(team, "bcast", "cico") || oct_bcast(team, block, *bytes, 0))
 		return 1;
 	while (oci_segment_alloc(OCI_SLOT_BYTES) >= 0)
+		;
+	while (oci_segment_alloc(OCI_SMALL_SLOT_BYTES) >= 0)
 		;
 	if (oc_team_rank(team) == 1)
 		_exit(1);
 	for (unsigned int i = 0; i < OCI_LANES - 1 && !result; i++)
-		result = oct_bcast(team, block, sizeof(block), 0);
+		result = oct_bcast(team, block, *bytes, 0);
 	return result == -EOWNERDEAD && oc_team_dead_rank(team) == 1 ? 0 : 2;
 }
 
 TEST(slots_that_a_dead_rank_holds_hang_nobody)
 {
-	assert_int_equal(oct_fork_team(2, 1, slots_of_the_dead, NULL), 0);
+	/* In slots of both sizes. */
+	assert_int_equal(oct_fork_team(2, 1, slots_of_the_dead, &(size_t){ 2000 }), 0);
+	assert_int_equal(oct_fork_team(2, 1, slots_of_the_dead, &(size_t){ 8000 }), 0);
 }
 
 static void fill_segment(void)
@@ -240,13 +244,15 @@ TEST(near_teams_with_larger_slots_never_wait_for_each_other)
 
 #define CROSSED_TEAMS 40
 #define CROSSED_CALLS 4 /* outstanding of each team */
-#define CROSSED_BYTES 2000
+#define CROSSED_MOST 6000
+/* Of a block: more than a small slot holds, or less. */
+static unsigned int crossed_bytes = CROSSED_MOST;
 
 /* Alltoallv takes a slot for its small blocks, and by shm one for its large ones; Allgather one. */
 struct crossed {
 	struct oc_team *team;
 	struct oct_blocks blocks[CROSSED_CALLS];
-	uint8_t send[CROSSED_CALLS][CROSSED_BYTES], recv[CROSSED_CALLS][3 * CROSSED_BYTES];
+	uint8_t send[CROSSED_CALLS][CROSSED_MOST], recv[CROSSED_CALLS][3 * CROSSED_MOST];
 	struct oc_request *request[CROSSED_CALLS];
 	int result[CROSSED_CALLS];
 };
@@ -263,9 +269,9 @@ static int crossed_start(struct crossed *c, unsigned int team, uint32_t rank, ui
 		struct oc_call all = { .collective = OC_ALLGATHER,
 				       .send = c->send[i],
 				       .recv = c->recv[i],
-				       .bytes = CROSSED_BYTES };
+				       .bytes = crossed_bytes };
 
-		for (unsigned int at = 0; at < CROSSED_BYTES; at++)
+		for (unsigned int at = 0; at < crossed_bytes; at++)
 			c->send[i][at] = crossed_byte(team, i, rank, at);
 		oct_blocks_make(&c->blocks[i], OC_ALLTOALLV, team * CROSSED_CALLS + i, rank, size,
 				0, false);
@@ -281,8 +287,8 @@ static bool crossed_right(const struct crossed *c, unsigned int team, unsigned i
 	if (i % 2)
 		return oct_blocks_right(&c->blocks[i]);
 	for (uint32_t r = 0; r < size; r++) {
-		for (unsigned int at = 0; at < CROSSED_BYTES; at++) {
-			if (c->recv[i][r * CROSSED_BYTES + at] != crossed_byte(team, i, r, at))
+		for (unsigned int at = 0; at < crossed_bytes; at++) {
+			if (c->recv[i][r * crossed_bytes + at] != crossed_byte(team, i, r, at))
 				return false;
 		}
 	}
@@ -373,6 +379,9 @@ TEST(no_order_of_operations_makes_teams_wait_for_each_other)
 			if (shm)
 				setenv("ONECOPY_MECHANISM", "shm", 1);
 			assert_int_equal(oct_fork_team(ranks, -1, crosswise, NULL), 0);
+			crossed_bytes = 2000;
+			assert_int_equal(oct_fork_team(ranks, -1, crosswise, NULL), 0);
+			crossed_bytes = CROSSED_MOST;
 			unsetenv("ONECOPY_MECHANISM");
 		}
 	}
@@ -418,7 +427,7 @@ TEST(memory_that_is_refused_is_an_error)
  */
 struct left {
 	struct oc_block send[3], recv[3];
-	uint8_t sent[CROSSED_BYTES], received[CROSSED_BYTES];
+	uint8_t sent[CROSSED_MOST], received[CROSSED_MOST];
 	struct oc_request *request;
 	int result;
 };
@@ -430,10 +439,10 @@ static void start_left(struct left *l, struct oc_team *team, uint32_t from, uint
 				.recv = l->received,
 				.send_blocks = l->send,
 				.recv_blocks = l->recv };
-	const struct oc_block block = { 0, CROSSED_BYTES };
+	const struct oc_block block = { 0, crossed_bytes };
 
 	*l = (struct left){ .request = NULL };
-	memset(l->sent, 'a', CROSSED_BYTES);
+	memset(l->sent, 'a', crossed_bytes);
 	if (rank == from)
 		l->send[1 - from] = block;
 	else if (rank == 1 - from)
@@ -465,7 +474,7 @@ static int run_left(struct crossed *crossed, unsigned int count, uint32_t rank, 
 		if (!l->result)
 			l->result = oc_wait(l->request);
 		if (l->result ? l->result != -ENOMEM :
-				receives && l->received[CROSSED_BYTES - 1] != 'a')
+				receives && l->received[crossed_bytes - 1] != 'a')
 			return -1;
 		failed += l->result != 0;
 	}

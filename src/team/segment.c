@@ -18,7 +18,8 @@
 #define OCI_SEGMENT_ALIGN 128
 #define OCI_SEGMENT_SHARE 8 /* of the address space that a limit leaves, for all segments */
 #define OCI_SEGMENT_LEAST ((size_t)2 << 20) /* slots and regions of a dozen teams */
-/* Room is asked of the kernel in pieces, each as large as what there is, up to this. */
+/* Room is asked of the kernel in pieces, each a quarter of what there is, up to this: the kernel
+ * clears each page. */
 #define OCI_SEGMENT_CHUNK ((size_t)1 << 20)
 /* Pieces up to this are used as soon as they are handed out, and more of them follow: so much is
  * touched by one call, which costs less than a fault of each page, and peers, who read first, get
@@ -272,9 +273,9 @@ static int64_t take_new(size_t bytes)
 		return -ENOSPC;
 	if (segment.used + bytes > segment.room) {
 		size_t needed = segment.used + bytes - segment.room;
-		size_t piece = segment.room < OCI_SEGMENT_CHUNK ? segment.room : OCI_SEGMENT_CHUNK;
-		size_t most = segment.id.bytes - segment.room;
-		size_t more = needed > piece ? round_up(needed, piece) : piece;
+		size_t quarter = segment.room / 4, most = segment.id.bytes - segment.room;
+		size_t piece = quarter < OCI_SEGMENT_CHUNK ? quarter : OCI_SEGMENT_CHUNK;
+		size_t more = round_up(needed > piece ? needed : piece, oci_os_page_bytes());
 		int error = -EBADF;
 
 		/* A program that closes every descriptor may have opened its own file there. */

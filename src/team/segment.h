@@ -131,7 +131,7 @@ bool oci_peers_any_dead(void); /* of all that are in use */
  */
 int oci_peer_check(struct oci_peer *peer);
 
-/* ---- slots: bounce buffers of OCI_SLOT_BYTES, or OCI_NEAR_SLOT_BYTES, in our segment --------- */
+/* ---- slots: bounce buffers of three sizes (base/limits.h) in our segment --------------------- */
 
 /* In a child of fork(2): forgets what is the parent's. What was mapped stays mapped, unused. */
 void oci_segment_fork_child(void);
@@ -161,13 +161,13 @@ int oci_slots_reserve_large(struct oci_team *team);
 /* The team takes none, as a rank has none. */
 void oci_slots_spare_large(struct oci_team *team);
 /*
- * A slot that nobody reads any more, for operation `seq` of the team, which puts some `bytes` into
- * it, into one of the larger ones if they are more than an ordinary one holds; it stays taken until
- * every rank of the team has finished that operation. The offset, or -EAGAIN when memory is short
- * and all are in use: try again after progress. Another -errno: the team has failed, as the kernel
- * refuses the memory of one that it is guaranteed.
+ * A slot that nobody reads any more, for operation `seq` of the team, which uses its first `bytes`
+ * for blocks of `block`: of the smallest size that has them. It stays taken until every rank of the
+ * team has finished that operation. The offset, or -EAGAIN when memory is short and all are in use:
+ * try again after progress. Another -errno: the team has failed, as the kernel refuses the memory
+ * of one that it is guaranteed.
  */
-int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes);
+int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes, size_t block);
 /* The slot that oci_slot_acquire() is likely to return next, -EAGAIN when unknown: a hint. */
 int64_t oci_slot_likely_next(size_t bytes);
 /* Forgets a team: its slots are free. Only when all its members have left, or it was refused. */

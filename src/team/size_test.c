@@ -192,6 +192,33 @@ TEST_ON_RANKS(a_further_team_takes_little_memory, 2)
 }
 #endif
 
+/* Those that this rank made more of, as the others lag behind it. */
+static size_t slots_of_calls(struct oc_team *team, enum oc_collective collective, size_t bytes)
+{
+	static uint8_t send[3 * OCI_SMALL_SLOT_BYTES], recv[3 * OCI_SMALL_SLOT_BYTES];
+	struct oc_call call = { .collective = collective,
+				.send = send,
+				.recv = recv,
+				.bytes = bytes };
+	size_t before = oci_slots_bytes();
+
+	for (int i = 0; i < 30; i++)
+		if (oc_team_force(team, oci_collective_name(collective), "cico") ||
+		    oc_collective(team, &call))
+			return SIZE_MAX;
+	return oci_slots_bytes() - before;
+}
+
+TEST_ON_RANKS(blocks_that_fit_a_small_slot_take_no_other, 3)
+{
+	size_t most = OCI_LANES * OCI_SMALL_SLOT_BYTES;
+	int error = oct_barrier(team);
+	size_t bcast = slots_of_calls(team, OC_BCAST, OCI_SMALL_SLOT_BYTES);
+	size_t scatter = slots_of_calls(team, OC_SCATTER, OCI_SMALL_SLOT_BYTES / 3);
+
+	return error || bcast > most || bcast + scatter > most;
+}
+
 /* Is the page in our page table? */
 static bool is_there(const void *address)
 {

@@ -2,6 +2,8 @@
 /*
  * The pools of slots of this process, for all its teams.
  *
+ *   small     of OCI_SMALL_SLOT_BYTES, for operations that need no more; where none is to be had
+ *             they take an ordinary one
  *   ordinary  for any operation
  *   kept      those that teams are guaranteed, where no ordinary one is free. Only a team's oldest
  *             operation that not all ranks have finished takes them, so each team holds no more
@@ -22,10 +24,10 @@
 #define OCI_SLOTS_SCANNED 16
 
 /*
- * Between near ranks the slots of operations of up to so many bytes are asked for early, so that
- * few are in use and these stay in the nearest cache. Larger ones lose: a rank that reads just
- * behind the one that writes is slower than one that lags. EPYC, 2026-11-22, "Slots asked for
- * early" in docs/results/experiments.md.
+ * Between near ranks the slots of blocks of up to so many bytes are asked for early, so that few
+ * are in use and these stay in the nearest cache. Larger ones lose: a rank that reads just behind
+ * the one that writes is slower than one that lags. EPYC, 2026-11-22, "Slots asked for early" in
+ * docs/results/experiments.md.
  */
 #define REUSE_BYTES 4096
 
@@ -35,16 +37,26 @@ struct slot {
 	int64_t offset;
 };
 
+/*
+ * To ask how far the peers are costs a cache line of each. A pool of OCI_LANES slots hardly asks,
+ * but the first use of a slot of 64 KiB costs up to 0.1 ms, by its pages. So it gets one more when
+ * it has asked so often: the first calls of a program take few, and a loop soon has all
+ * (docs/results/experiments.md, "Slots of the first calls").
+ */
+#define ASKED_ENOUGH 8
+
 struct pool {
-	size_t bytes; /* of a slot */
+	size_t bytes;			  /* of a slot */
+	unsigned int asked_enough, asked; /* since the last one was made */
 	struct slot *slot;
 	unsigned int count, room;
 	/* When memory was refused last, 0 it was not; since when, while somebody kept asking. */
 	uint64_t refused_ns, refused_since_ns;
 };
 
-static struct pool ordinary = { .bytes = OCI_SLOT_BYTES }, kept = { .bytes = OCI_SLOT_BYTES },
-		   large = { .bytes = OCI_NEAR_SLOT_BYTES };
+static struct pool small = { .bytes = OCI_SMALL_SLOT_BYTES },
+		   ordinary = { .bytes = OCI_SLOT_BYTES, .asked_enough = ASKED_ENOUGH },
+		   kept = { .bytes = OCI_SLOT_BYTES }, large = { .bytes = OCI_NEAR_SLOT_BYTES };
 /* Of all teams together; kept.count of them are made, the rest is promised. */
 static unsigned int guaranteed;
 /*
@@ -77,7 +89,9 @@ static void pools_unlock(void)
 
 static struct pool *pool_of(size_t bytes)
 {
-	return bytes > OCI_SLOT_BYTES ? &large : &ordinary;
+	if (bytes > OCI_SLOT_BYTES)
+		return &large;
+	return bytes > OCI_SMALL_SLOT_BYTES ? &ordinary : &small;
 }
 
 static bool slot_free(const struct slot *slot)
@@ -139,6 +153,7 @@ static struct slot *pool_grow(struct pool *pool)
 		return NULL;
 	}
 	pool->refused_ns = 0;
+	pool->asked = 0;
 	pool->slot[pool->count] = (struct slot){ .offset = offset };
 	return &pool->slot[pool->count++];
 }
@@ -246,7 +261,8 @@ void oci_slots_spare_large(struct oci_team *team)
 void oci_slots_fork_child(void)
 {
 	lock = 0;
-	ordinary.count = kept.count = large.count = guaranteed = near_teams = 0;
+	small.count = ordinary.count = kept.count = large.count = 0;
+	guaranteed = near_teams = 0;
 }
 
 /*
@@ -279,9 +295,11 @@ static bool starved(void)
 	return kept.refused_ns && kept.refused_ns - kept.refused_since_ns >= oci_slots_starved_ns;
 }
 
-/* One of those that the team is guaranteed, when this operation is its oldest. NULL: it is not, or
- * *refused says that the kernel has no memory and waiting may be in vain. */
-static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused)
+/* One of those that the team is guaranteed, when this operation is its oldest and none of `pool` is
+ * to be had. NULL: it is not, or *refused says that the kernel has no memory and waiting may be in
+ * vain. */
+static struct slot *find_kept(const struct pool *pool, struct oci_team *team, uint64_t seq,
+			      bool *refused)
 {
 	struct slot *slot;
 
@@ -291,7 +309,8 @@ static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused
 	slot = pool_find(&kept, kept.count);
 	if (!slot && kept.count < guaranteed) {
 		slot = pool_grow(&kept);
-		*refused = !slot && (held_under_way(&ordinary, team, seq) ||
+		*refused = !slot && (held_under_way(pool, team, seq) ||
+				     held_under_way(&ordinary, team, seq) ||
 				     held_under_way(&kept, team, seq) || starved());
 	}
 	if (!slot) {
@@ -301,7 +320,21 @@ static struct slot *find_kept(struct oci_team *team, uint64_t seq, bool *refused
 	return slot;
 }
 
-int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
+static struct slot *find_or_make(struct pool *pool)
+{
+	struct slot *slot = pool_find(pool, OCI_SLOTS_SCANNED);
+
+	if (!slot && pool->count < OCI_LANES && pool->asked >= pool->asked_enough)
+		slot = pool_grow(pool);
+	if (!slot) {
+		pool->asked++;
+		refresh_holders(pool);
+		slot = pool_find(pool, pool->count);
+	}
+	return slot ? slot : pool_grow(pool);
+}
+
+int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes, size_t block)
 {
 	struct pool *pool = pool_of(bytes);
 	struct slot *slot;
@@ -309,20 +342,13 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes)
 	bool refused = false;
 
 	pools_lock();
-	if (bytes <= REUSE_BYTES && oci_topo_near(team->common))
+	if (block <= REUSE_BYTES && oci_topo_near(team->common))
 		oci_team_all_done(team, seq);
-	slot = pool_find(pool, OCI_SLOTS_SCANNED);
-	/* A few are made without asking; beyond, those of idle teams are looked for first. */
-	if (!slot && pool->count < OCI_LANES)
-		slot = pool_grow(pool);
-	if (!slot) {
-		refresh_holders(pool);
-		slot = pool_find(pool, pool->count);
-	}
-	if (!slot)
-		slot = pool_grow(pool);
-	if (!slot && pool == &ordinary)
-		slot = find_kept(team, seq, &refused);
+	slot = find_or_make(pool);
+	if (!slot && pool == &small)
+		slot = find_or_make(&ordinary);
+	if (!slot && pool != &large)
+		slot = find_kept(pool, team, seq, &refused);
 	if (slot) {
 		slot->team = team;
 		slot->seq = seq;
@@ -363,6 +389,7 @@ void oci_slots_forget(struct oci_team *team)
 {
 	pools_lock();
 	spare_large(team);
+	forget(&small, team);
 	forget(&ordinary, team);
 	forget(&kept, team);
 	forget(&large, team);
@@ -374,5 +401,6 @@ void oci_slots_forget(struct oci_team *team)
 
 size_t oci_slots_bytes(void)
 {
-	return (ordinary.count + kept.count) * OCI_SLOT_BYTES + large.count * large.bytes;
+	return small.count * small.bytes + (ordinary.count + kept.count) * OCI_SLOT_BYTES +
+	       large.count * large.bytes;
 }
