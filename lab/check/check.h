@@ -107,7 +107,7 @@ struct oci_check {
 	uint32_t favoured; /* a rank, not relative */
 
 	uint32_t segment_bytes; /* in place of that of plans that loop; 0: theirs */
-	uint32_t slot_bytes;	/* size of a slot; 0: OCI_SLOT_BYTES */
+	uint32_t slot_bytes;	/* size of the largest slot; 0: OCI_SLOT_BYTES */
 	/* The largest tiny and small blocks of offers, if less than the plans'; 0: theirs. */
 	uint32_t tiny_bytes, small_bytes;
 	uint64_t max_states; /* of an exhaustive search; 0: 4 million */

@@ -121,9 +121,10 @@ int oci_exec_start(struct oci_exec *x)
 		x->lane->ack.layouts = (uintptr_t)&x->team->layouts[x->seq % OCI_LANES];
 	}
 	if (x->plan->uses_slot) {
-		x->slot_offset = oci_slot_acquire(
-			x->team, x->seq, oci_plan_slot_bytes(x->plan, x->params.bytes),
-			x->plan->slot_blocks ? x->params.bytes : OCI_SLOT_BYTES);
+		x->slot_room = (uint32_t)oci_plan_slot_bytes(x->plan, x->params.bytes);
+		x->slot_offset =
+			oci_slot_acquire(x->team, x->seq, x->slot_room,
+					 x->plan->slot_blocks ? x->params.bytes : OCI_SLOT_BYTES);
 		if (x->slot_offset < 0)
 			return oci_exec_no_slot(x, (int)x->slot_offset);
 		x->slot = (uint8_t *)oci_segment_base() + x->slot_offset;
@@ -339,7 +340,7 @@ static void exec_copy(struct oci_exec *x, const struct oci_op *op)
 /* The slot of the next operation likewise; see oci_exec_fetch_lines(). */
 static void fetch_slot(const struct oci_exec *x)
 {
-	int64_t slot = x->slot_used ? oci_slot_likely_next(x->slot_used) : -1;
+	int64_t slot = x->slot_used ? oci_slot_likely_next(x->slot_room) : -1;
 	const uint8_t *next = (const uint8_t *)oci_segment_base() + slot;
 
 	if (slot < 0)

@@ -18,6 +18,7 @@ static int need_slot(struct oci_exec *x, size_t bytes, size_t block)
 {
 	if (x->slot)
 		return 1;
+	x->slot_room = (uint32_t)bytes;
 	x->slot_offset = oci_slot_acquire(x->team, x->seq, bytes, block);
 	if (x->slot_offset < 0)
 		return oci_exec_no_slot(x, (int)x->slot_offset);
@@ -67,9 +68,10 @@ static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell
 		result = need_slot(x, op->peers == 1 ? bytes : OCI_SLOT_BYTES, bytes);
 		if (result != 1)
 			return result;
+		memcpy(to, &offered.bytes, sizeof(offered.bytes));
+		in_cell = sizeof(offered.bytes);
 		oci_exec_copy_bytes(x, x->slot + (size_t)cell * offer->small_bytes, from, bytes);
 		used_slot(x, (size_t)cell * offer->small_bytes + bytes);
-		return 1;
 	}
 	if (offer->in_slot)
 		used_slot(x, at + in_cell);
@@ -176,8 +178,16 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 	result = find_cell(x, op, peer, bytes, &slot, &cell);
 	if (result != 1)
 		return result;
-	if (bytes > offer->cell_bytes)
+	if (bytes > offer->cell_bytes) {
+		uint64_t theirs;
+
+		/* Behind what the peer needs its slot may end, and the segment too. Of a tiny block
+		 * these are its own bytes. */
+		memcpy(&theirs, cell, sizeof(theirs));
+		if (theirs != bytes)
+			return differ(x, peer, bytes, false, 0);
 		cell = slot + (size_t)offer->cell * offer->small_bytes;
+	}
 	oci_exec_copy_bytes(x, local, cell, bytes);
 	x->moved |= offer->in_slot || bytes > offer->cell_bytes ? OCI_MOVED_SLOT : OCI_MOVED_INLINE;
 	return 1;

@@ -465,6 +465,8 @@ static void use_op(struct use *use, const struct oci_op *op, const struct oci_pl
 	unsigned int has = kinds[op->code].has;
 
 	use_step(use, op);
+	/* Of each peer another block may be meant. */
+	use->whole_slot |= op->code == OCI_OP_HELP && op->local.buf == OCI_BUF_SLOT;
 	if (has & (LOCAL | SIZE))
 		use_range(use, &op->local, key, has & LOCAL);
 	if (has & SECOND)

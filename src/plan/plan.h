@@ -37,7 +37,7 @@
 enum oci_buf {
 	OCI_BUF_SEND, /* the caller's send buffer */
 	OCI_BUF_RECV, /* the caller's receive buffer (of a Bcast: the only one, also as SEND) */
-	OCI_BUF_SLOT, /* this rank's slot in shared memory, OCI_SLOT_BYTES */
+	OCI_BUF_SLOT, /* this rank's slot in shared memory, of as many bytes as its ranges need */
 	OCI_BUF_WORK, /* of so many blocks as oci_build_work() says; peers reach it as they do SEND
 		       */
 	OCI_BUF_TEMP, /* private, one segment: offsets of ranges are dropped */

@@ -57,6 +57,51 @@ TEST(plan_is_packed_with_end_jumps_and_uses)
 	free(plan);
 }
 
+/* The slot_blocks of a plan that copies into so much of its slot. */
+static uint32_t blocks_of(enum oc_collective collective, struct oci_range slot)
+{
+	const struct oci_plan_key key = { .collective = collective, .v = ME, .size = RANKS };
+	struct oci_builder *b = oci_builder_create(&key);
+	struct oci_range from = recv_block();
+	struct oci_plan *plan;
+	uint32_t blocks;
+	int error = 0;
+
+	from.blocks = slot.blocks;
+	from.table = slot.table;
+	oci_build_parts(b, slot.parts ? 3 : 0);
+	oci_build_segment(b, 4096);
+	if (slot.segmented)
+		oci_build_loop(b, from);
+	from.segmented = slot.segmented;
+	oci_build_copy(b, from, slot);
+	if (slot.segmented)
+		oci_build_next(b);
+	plan = oci_builder_finish(b, &error);
+	assert_non_null(plan);
+	assert_true(plan->uses_slot);
+	blocks = plan->slot_blocks;
+	free(plan);
+	return blocks;
+}
+
+TEST(a_plan_knows_how_much_of_a_slot_it_uses)
+{
+	struct oci_range relative = oci_block(OCI_BUF_SLOT, 2);
+	struct oci_range table = oci_tabled(OCI_TABLE_RECV, oci_block(OCI_BUF_SLOT, 3));
+
+	relative.relative = 1;
+	assert_int_equal(blocks_of(OC_SCATTER, oci_block(OCI_BUF_SLOT, 0)), 1);
+	assert_int_equal(blocks_of(OC_SCATTER, oci_blocks(OCI_BUF_SLOT, 1, 3)), 4);
+	assert_int_equal(blocks_of(OC_ALLREDUCE, oci_part(OCI_BUF_SLOT, 2, 1)), 1);
+	assert_int_equal(blocks_of(OC_SCATTER, relative), RANKS);
+	assert_int_equal(blocks_of(OC_BCAST, oci_segmented(oci_block(OCI_BUF_SLOT, 0))), 1);
+	assert_int_equal(blocks_of(OC_REDUCE_SCATTER, table), 1);
+	/* All of it. */
+	assert_int_equal(blocks_of(OC_ALLTOALLV, table), 0);
+	assert_int_equal(blocks_of(OC_BCAST, oci_slot_half()), 0);
+}
+
 TEST(plan_empty_is_end_alone)
 {
 	int error = 0;

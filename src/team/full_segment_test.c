@@ -348,6 +348,14 @@ static unsigned int create_crossed(struct crossed *crossed, struct oc_team *firs
 	return count;
 }
 
+/* No room for small slots any more, so that what would lie in one takes another. */
+static void fill(void)
+{
+	while (crossed_bytes <= OCI_SMALL_SLOT_BYTES &&
+	       oci_segment_alloc(OCI_SMALL_SLOT_BYTES) >= 0)
+		;
+}
+
 static int crosswise(struct oc_team *first, void *arg)
 {
 	static struct crossed crossed[CROSSED_TEAMS];
@@ -356,6 +364,7 @@ static int crosswise(struct oc_team *first, void *arg)
 	(void)arg;
 	if (count < 5)
 		return 1;
+	fill();
 	for (unsigned int round = 0; round < 3; round++) {
 		if (run_crossed(crossed, count, oc_team_rank(first), oc_team_size(first)))
 			return 2;
@@ -404,6 +413,7 @@ static int refused_memory(struct oc_team *first, void *arg)
 
 	if (count < 20 || oci_segment_self(&id, 1) || close(id.fd))
 		return 1;
+	fill();
 	oct_meet();
 	failed = refused->run(crossed, count, rank, oc_team_size(first));
 	/* Who ends before is dead for the other, which has yet to learn of the error. */
@@ -417,6 +427,9 @@ TEST(memory_that_is_refused_is_an_error)
 	/* More than the kernel has granted when it begins. */
 	setenv("ONECOPY_SEGMENT_BYTES", "4M", 1);
 	assert_int_equal(oct_fork_team(2, -1, refused_memory, &(struct refused){ run_crossed }), 0);
+	crossed_bytes = 2000;
+	assert_int_equal(oct_fork_team(2, -1, refused_memory, &(struct refused){ run_crossed }), 0);
+	crossed_bytes = CROSSED_MOST;
 	setenv("ONECOPY_SEGMENT_BYTES", "1M", 1);
 }
 

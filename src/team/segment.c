@@ -41,7 +41,8 @@ struct oci_segment_header {
 
 _Static_assert(sizeof(struct oci_segment_header) <= 4096, "the first page");
 
-/* A freed piece, kept in a list by its size: regions and slots are all alike, so lists stay two. */
+/* A freed piece, kept in a list by its size: teams of as many ranks have regions of one, so lists
+ * stay few. */
 struct oci_piece {
 	struct oci_piece *next;
 	int64_t offset;

@@ -160,9 +160,12 @@ static struct slot *pool_grow(struct pool *pool)
 
 static void refresh_holders(const struct pool *pool)
 {
+	const struct oci_team *last = NULL;
+
 	for (unsigned int i = 0; i < pool->count; i++) {
-		if (pool->slot[i].team)
+		if (pool->slot[i].team && pool->slot[i].team != last)
 			oci_team_refresh(pool->slot[i].team);
+		last = pool->slot[i].team;
 	}
 }
 
@@ -358,10 +361,10 @@ int64_t oci_slot_acquire(struct oci_team *team, uint64_t seq, size_t bytes, size
 	if (!slot && refused)
 		return oci_team_fail(
 			team, -ENOMEM, -1,
-			"no memory for a buffer of %u bytes that a collective needs, "
+			"no memory for a buffer of %zu bytes that a collective needs, "
 			"while others hold all there are: give the job more memory, or "
 			"a larger /dev/shm",
-			OCI_SLOT_BYTES);
+			bytes);
 	return offset;
 }
 

@@ -21,7 +21,7 @@
 #include "topo/topo.h"
 
 /* Grows whenever something that ranks share changes its layout or meaning. */
-#define OCI_ABI 20
+#define OCI_ABI 21
 #define OCI_SENTENCE_BYTES 512
 
 /* Mechanisms in order of preference, unless ONECOPY_MECHANISM or the model says kmod; copy/copy.h
