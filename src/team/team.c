@@ -83,7 +83,7 @@ static void compare_history(struct oci_team *team, uint32_t rank, uint64_t done)
 		__atomic_store_n(&team->stranger, rank + 1, __ATOMIC_RELAXED);
 }
 
-static void refresh(struct oci_team *team, bool compare)
+void oci_team_refresh(struct oci_team *team)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -92,7 +92,7 @@ static void refresh(struct oci_team *team, bool compare)
 		 * lines was read before we write them anew. */
 		uint64_t done = oci_load_acquire(&team->member[rank].region->progress.done);
 
-		if (compare && rank != team->rank)
+		if (rank != team->rank)
 			compare_history(team, rank, done);
 		if (done < least)
 			least = done;
@@ -100,16 +100,11 @@ static void refresh(struct oci_team *team, bool compare)
 	__atomic_store_n(&team->min_done, least, __ATOMIC_RELEASE);
 }
 
-void oci_team_refresh(struct oci_team *team)
-{
-	refresh(team, false);
-}
-
 bool oci_team_all_done(struct oci_team *team, uint64_t below)
 {
 	if (__atomic_load_n(&team->min_done, __ATOMIC_ACQUIRE) >= below)
 		return true;
-	refresh(team, true);
+	oci_team_refresh(team);
 	return __atomic_load_n(&team->min_done, __ATOMIC_ACQUIRE) >= below;
 }
 

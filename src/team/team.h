@@ -168,7 +168,7 @@ static inline bool oci_member_has_left(const struct oci_member *member)
 
 /* Has every rank finished all operations below `below`? Reads the peers' words only when needed. */
 bool oci_team_all_done(struct oci_team *team, uint64_t below);
-/* Re-reads the peers' done words. Any thread. */
+/* Re-reads the peers' done words, and compares what they called with what we did. Any thread. */
 void oci_team_refresh(struct oci_team *team);
 /* Operation seq, whose call had this signature, is finished here: publishes what is complete. */
 void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature);
