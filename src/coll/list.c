@@ -8,25 +8,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ALGORITHMS 16
-
-static const struct oci_algorithm *const lists[OC_COLLECTIVES][MOST_ALGORITHMS] = {
 #define LISTED(name) &oci_##name,
-#define LIST(X, ID, ...) [OC_##ID] = { OCI_ALGORITHMS_##ID(LISTED) },
-	OC_COLLECTIVE_ROWS(LIST, )
+#define LIST(X, ID, ...) \
+	static const struct oci_algorithm *const of_##ID[] = { OCI_ALGORITHMS_##ID(LISTED) };
+OC_COLLECTIVE_ROWS(LIST, )
 #undef LIST
 #undef LISTED
+
+static const struct list {
+	const struct oci_algorithm *const *algorithm;
+	unsigned int count;
+} lists[OC_COLLECTIVES] = {
+#define LIST(X, ID, ...) [OC_##ID] = { of_##ID, sizeof(of_##ID) / sizeof(of_##ID[0]) },
+	OC_COLLECTIVE_ROWS(LIST, )
+#undef LIST
 };
 
 const struct oci_algorithm *oci_algorithm(enum oc_collective collective, unsigned int index)
 {
-	if (collective >= OC_COLLECTIVES || index >= MOST_ALGORITHMS)
+	if (collective >= OC_COLLECTIVES || index >= lists[collective].count)
 		return NULL;
-	return lists[collective][index];
+	return lists[collective].algorithm[index];
 }
 
-/* What may stand in ONECOPY_<COLLECTIVE>, as a list: MOST_ALGORITHMS of them. Not one a thread:
- * where a library is loaded late there is little room for thread-local variables. */
+/* What may stand in ONECOPY_<COLLECTIVE>, as a list. Not one a thread: where a library is loaded
+ * late there is little room for thread-local variables. */
 static char valid[OC_COLLECTIVES][1024];
 
 static void list_words(enum oc_collective collective)

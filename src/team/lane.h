@@ -5,7 +5,7 @@
  * A rank's region: one progress block, OCI_LANES lanes and a card. Only its owner writes it, but
  * for what is marked. All words are reached through base/atomic.h, all positions are offsets.
  *
- *   bytes of a region = 256 + OCI_LANES * 768 + about 1.2 KiB + p; of a team: p times that.
+ *   bytes of a region = 256 + OCI_LANES * 768 + about 1.3 KiB + p; of a team: p times that.
  *
  * Operation n (counted alike on all ranks) owns lane n % OCI_LANES on every rank until all ranks
  * have finished it: oci_progress_block.done of each says so. Flags hold n * OCI_STEPS + step, so
