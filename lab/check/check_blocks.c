@@ -27,8 +27,8 @@ static uint32_t in_order(const struct oci_world *w, uint32_t rank, uint32_t n)
 	return rank % 2 ? w->check->size - 1 - n : n;
 }
 
-static size_t place_blocks(const struct oci_world *w, const struct oci_check_call *call,
-			   uint32_t rank, bool sends, struct oc_block *blocks)
+size_t oci_blocks_place(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
+			bool sends, struct oc_block *blocks)
 {
 	size_t at = 0;
 
@@ -42,18 +42,6 @@ static size_t place_blocks(const struct oci_world *w, const struct oci_check_cal
 		at += bytes;
 	}
 	return at + call->gap;
-}
-
-size_t oci_blocks_send(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
-		       struct oc_block *blocks)
-{
-	return place_blocks(w, call, rank, true, blocks);
-}
-
-size_t oci_blocks_recv(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
-		       struct oc_block *blocks)
-{
-	return place_blocks(w, call, rank, false, blocks);
 }
 
 /* Where in its SEND rank `from` has what it sends to `to`. */

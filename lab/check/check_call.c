@@ -39,8 +39,8 @@ static struct extent extent_v(const struct oci_world *w, const struct oci_actor 
 {
 	const struct oci_check_call *c = oci_world_call(w, a->call);
 	size_t mine = oci_blocks_mine(w, c, a->rank);
-	size_t sent = oci_blocks_send(w, c, a->rank, place->send_blocks);
-	size_t received = oci_blocks_recv(w, c, a->rank, place->recv_blocks);
+	size_t sent = oci_blocks_place(w, c, a->rank, true, place->send_blocks);
+	size_t received = oci_blocks_place(w, c, a->rank, false, place->recv_blocks);
 	bool by_root = oci_counts_sent(c->collective);
 
 	return (struct extent){

@@ -241,11 +241,9 @@ void oci_actor_missing(const struct oci_world *w, const struct oci_actor *a, cha
 int oci_share_check(struct oci_world *w, uint32_t call);
 
 /* check_blocks.c */
-/* Fills the tables of a rank, and says how far they reach. */
-size_t oci_blocks_send(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
-		       struct oc_block *blocks);
-size_t oci_blocks_recv(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
-		       struct oc_block *blocks);
+/* Fills the table of what a rank sends, or receives, and says how far it reaches. */
+size_t oci_blocks_place(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank,
+			bool sends, struct oc_block *blocks);
 /* What the params of a rank say of its own block. */
 size_t oci_blocks_mine(const struct oci_world *w, const struct oci_check_call *call, uint32_t rank);
 /* Fails unless RECV is what a v-variant should leave. */

@@ -204,9 +204,9 @@ static void check_ring(void)
 	uint32_t rank = 0, left[OCI_HIERARCHY_LEVELS] = { 0 }, groups[OCI_HIERARCHY_LEVELS] = { 0 };
 
 	for (uint32_t i = 0; i < current->size; i++) {
-		uint32_t next = oci_ring_behind(current, current->size, rank);
+		uint32_t next = oci_ring_next(current, current->size, rank, false);
 
-		assert_int_equal(oci_ring_before(current, current->size, next), rank);
+		assert_int_equal(oci_ring_next(current, current->size, next, true), rank);
 		for (uint32_t level = 0; level < current->levels; level++) {
 			left[level] += oci_hierarchy_group(current, level, rank) !=
 				       oci_hierarchy_group(current, level, next);

@@ -24,19 +24,14 @@ static inline void descendants_adopt(void)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* Collects those that end by themselves within so many rounds; whether that is all of them. */
-static inline bool descendants_gone(int rounds)
+/* Collects those that have ended; whether that is all of them. */
+static inline bool descendants_gone(void)
 {
-	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
 	pid_t reaped;
 
-	for (;;) {
-		while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0) {
-		}
-		if (reaped < 0 || !rounds--)
-			return reaped < 0;
-		nanosleep(&pause, NULL);
+	while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0) {
 	}
+	return reaped < 0;
 }
 
 /*

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "copy/layout.h"
+
 struct oci_mock oci_mock;
 
 extern const struct oci_copy __real_oci_copy_cma, __wrap_oci_copy_cma;
@@ -36,19 +38,11 @@ static void scatter_gather(const struct iovec *to, unsigned int tos, const struc
 	}
 }
 
-static size_t total(const struct iovec *pieces, unsigned int count)
-{
-	size_t bytes = 0;
-
-	for (unsigned int i = 0; i < count; i++)
-		bytes += pieces[i].iov_len;
-	return bytes;
-}
-
 static ssize_t mock_copy(const struct iovec *to, unsigned int tos, const struct iovec *from,
 			 unsigned int froms)
 {
-	size_t bytes = total(to, tos) < total(from, froms) ? total(to, tos) : total(from, froms);
+	size_t room = oci_pieces_bytes(to, tos), there = oci_pieces_bytes(from, froms);
+	size_t bytes = room < there ? room : there;
 	unsigned int call = __atomic_add_fetch(&oci_mock.calls, 1, __ATOMIC_RELAXED);
 
 	if (oci_mock.fail_every && call % oci_mock.fail_every == 0)

@@ -273,8 +273,8 @@ static void move_element(const struct oci_mpi_pieces *list, char *packed, uintpt
 	}
 }
 
-static bool by_list(struct oci_mpi_pieces **kept, char *packed, const void *user, size_t count,
-		    MPI_Datatype type, bool unpack)
+bool oci_mpi_pieces_move(struct oci_mpi_pieces **kept, void *packed, const void *user, size_t count,
+			 MPI_Datatype type, bool unpack)
 {
 	const struct oci_mpi_pieces *list;
 	struct oci_port_type shape;
@@ -287,21 +287,9 @@ static bool by_list(struct oci_mpi_pieces **kept, char *packed, const void *user
 	if (!list || !list->count)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		move_element(list, packed + i * shape.size,
+		move_element(list, (char *)packed + i * shape.size,
 			     (uintptr_t)user + (uintptr_t)shape.extent * i, unpack);
 	return true;
-}
-
-bool oci_mpi_pieces_pack(struct oci_mpi_pieces **kept, void *packed, const void *user, size_t count,
-			 MPI_Datatype type)
-{
-	return by_list(kept, packed, user, count, type, false);
-}
-
-bool oci_mpi_pieces_unpack(struct oci_mpi_pieces **kept, void *user, const void *packed,
-			   size_t count, MPI_Datatype type)
-{
-	return by_list(kept, (void *)(uintptr_t)packed, user, count, type, true);
 }
 
 bool oci_mpi_lies_together(MPI_Datatype type)

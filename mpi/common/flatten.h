@@ -45,10 +45,8 @@ bool oci_mpi_lies_together(MPI_Datatype type);
  * are few, or in pieces so small that the list costs more than the MPI's own packing. The list of
  * an element is *kept for the next call, NULL at first; as long as the type lives.
  */
-bool oci_mpi_pieces_pack(struct oci_mpi_pieces **kept, void *packed, const void *user, size_t count,
-			 MPI_Datatype type);
-bool oci_mpi_pieces_unpack(struct oci_mpi_pieces **kept, void *user, const void *packed,
-			   size_t count, MPI_Datatype type);
+bool oci_mpi_pieces_move(struct oci_mpi_pieces **kept, void *packed, const void *user, size_t count,
+			 MPI_Datatype type, bool unpack);
 /* Gives such a list back; NULL: nothing. */
 void oci_mpi_packing_close(struct oci_mpi_pieces *kept);
 /* The list as the engine takes it; it lives as long as `pieces` and no longer than the next add. */

@@ -228,18 +228,21 @@ static int convert(void *user, void *packed, MPI_Count count, MPI_Datatype type,
 	return PMPI(Pack_c)(user, count, type, packed, most, &at, oci_pmpi_job.self);
 }
 
+static int move(void *packed, void *user, size_t count, MPI_Datatype type, bool unpack)
+{
+	if (oci_mpi_pieces_move(&known_of(type)->packing, packed, user, count, type, unpack))
+		return MPI_SUCCESS;
+	return convert(user, packed, (MPI_Count)count, type, unpack);
+}
+
 int oci_port_pack(void *packed, const void *user, size_t count, MPI_Datatype type)
 {
-	if (oci_mpi_pieces_pack(&known_of(type)->packing, packed, user, count, type))
-		return MPI_SUCCESS;
-	return convert((void *)(uintptr_t)user, packed, (MPI_Count)count, type, false);
+	return move(packed, (void *)(uintptr_t)user, count, type, false);
 }
 
 int oci_port_unpack(void *user, const void *packed, size_t count, MPI_Datatype type)
 {
-	if (oci_mpi_pieces_unpack(&known_of(type)->packing, user, packed, count, type))
-		return MPI_SUCCESS;
-	return convert(user, (void *)(uintptr_t)packed, (MPI_Count)count, type, true);
+	return move((void *)(uintptr_t)packed, user, count, type, true);
 }
 
 /* ---- operations -------------------------------------------------------------------------------

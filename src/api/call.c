@@ -466,13 +466,6 @@ void oci_operation_over(struct oc_team *team, struct oci_operation *o, int resul
 	}
 }
 
-/* OC_HAND_BACK, counted: the call's team was refused. */
-static int call_refused(const struct oc_call *call)
-{
-	oci_count_back(call->collective, "the ranks could not form a team");
-	return OC_HAND_BACK;
-}
-
 /* Looks at a team under creation before its waiter gives its CPU away: a state of it takes some
  * microseconds, a turn of whoever else wants the CPU takes milliseconds. */
 #define AWAIT_SPINS 2000 /* by the number of ranks, each of which is looked at */
@@ -491,8 +484,10 @@ static int await(struct oc_team *team, const struct oc_call *call)
 {
 	if (__builtin_expect(oci_team_state(&team->team) != OCI_TEAM_READY, 0)) {
 		oci_team_await(team);
-		if (oci_team_state(&team->team) == OCI_TEAM_REFUSED)
-			return call_refused(call);
+		if (oci_team_state(&team->team) == OCI_TEAM_REFUSED) {
+			oci_count_back(call->collective, "the ranks could not form a team");
+			return OC_HAND_BACK;
+		}
 	}
 	return team->team.error;
 }

@@ -21,7 +21,6 @@ struct operation_request {
 	struct oci_operation operation;
 	bool helped;  /* the helper may run it, too */
 	bool running; /* by a thread that does not hold the lock: its list alone is others' */
-	bool over;    /* and about to leave the list */
 };
 
 /* ---- of both kinds --------------------------------------------------------------------------- */
@@ -121,7 +120,6 @@ static bool request_step(struct operation_request *r, bool helper)
 		return false;
 	oci_operation_over(r->r.team, &r->operation, result);
 	r->r.result = result;
-	r->over = true;
 	return true;
 }
 
@@ -227,7 +225,7 @@ int oc_start(struct oc_team *team, const struct oc_call *call, struct oc_request
 		return oc_team_abandon(team, call, -ENOMEM);
 	}
 	r->r.team = team;
-	r->running = r->over = r->helped = false;
+	r->running = r->helped = false;
 	r->call = *call;
 	if (call->op) {
 		r->op = *call->op;

@@ -38,19 +38,10 @@ bool oci_log_enabled(enum oci_log_level level)
 	int limit = __atomic_load_n(&current_level, __ATOMIC_RELAXED);
 
 	if (limit < 0) {
-		int decided = level_from_environment();
-
-		/* A level that oci_log_set_level() has stored meanwhile stays. */
-		if (__atomic_compare_exchange_n(&current_level, &limit, decided, false,
-						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			limit = decided;
+		limit = level_from_environment();
+		__atomic_store_n(&current_level, limit, __ATOMIC_RELAXED);
 	}
 	return (int)level <= limit;
-}
-
-void oci_log_set_level(enum oci_log_level level)
-{
-	__atomic_store_n(&current_level, (int)level, __ATOMIC_RELAXED);
 }
 
 /* Writes all of it if the descriptor allows; a closed or full stderr is not our error to report. */

@@ -16,8 +16,6 @@ enum oci_log_level { OCI_LOG_ERROR, OCI_LOG_WARN, OCI_LOG_INFO, OCI_LOG_DEBUG };
 void oci_log(enum oci_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 bool oci_log_enabled(enum oci_log_level level);
-/* Tests and the command set it; everyone else leaves it to the option table. */
-void oci_log_set_level(enum oci_log_level level);
 
 #define oci_error(...) oci_log(OCI_LOG_ERROR, __VA_ARGS__)
 #define oci_warn(...) oci_log(OCI_LOG_WARN, __VA_ARGS__)

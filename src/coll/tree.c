@@ -105,7 +105,7 @@ static bool is_before(const struct oci_hierarchy *h, uint32_t a, uint32_t b)
 }
 
 /* The nearest on that side of rank; past the end the farthest on the other side. */
-static uint32_t ring_next(const struct oci_hierarchy *h, uint32_t size, uint32_t rank, bool before)
+uint32_t oci_ring_next(const struct oci_hierarchy *h, uint32_t size, uint32_t rank, bool before)
 {
 	uint32_t near = rank, far = rank;
 
@@ -120,16 +120,6 @@ static uint32_t ring_next(const struct oci_hierarchy *h, uint32_t size, uint32_t
 		}
 	}
 	return near != rank ? near : far;
-}
-
-uint32_t oci_ring_before(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank)
-{
-	return ring_next(hierarchy, size, rank, true);
-}
-
-uint32_t oci_ring_behind(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank)
-{
-	return ring_next(hierarchy, size, rank, false);
 }
 
 /* ---- sums ---------------------------------------------------------------------------------- */

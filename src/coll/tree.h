@@ -46,8 +46,8 @@ static inline bool oci_tree_is_leaf(const struct oci_tree *t, uint32_t v)
 
 /* The rank before this one in the ring by hierarchy (NULL: in the order of ranks), or behind it.
  * Absolute ranks. */
-uint32_t oci_ring_before(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank);
-uint32_t oci_ring_behind(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank);
+uint32_t oci_ring_next(const struct oci_hierarchy *hierarchy, uint32_t size, uint32_t rank,
+		       bool before);
 
 /*
  * In a loop over segments: the operands of a rank's subtree, combined into `acc`. The children's

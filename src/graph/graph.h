@@ -35,7 +35,7 @@ struct oc_graph_run {
 	/*
 	 * First, as oc_graph_test() of the public header reads it, without the lock. The word is
 	 * written by the program's calls alone; what was seen of it also by the links' thread, with
-	 * the lock. oci_run_watch() says when they are equal.
+	 * the lock.
 	 */
 	struct oc_graph_watch watch;
 	struct oc_graph_links *links;

@@ -280,7 +280,7 @@ static inline const struct oc_block *oci_table(const struct oci_range *range,
 	return range->table == OCI_TABLE_SEND ? params->send_blocks : params->recv_blocks;
 }
 
-/* Start and length of a range; *offset in its buffer (0 for TEMP: see oci_range_resolve). */
+/* Start and length of a range; *offset in its buffer (of TEMP it is dropped). */
 static inline void oci_range_eval(const struct oci_range *range, const struct oci_params *params,
 				  uint64_t segment, size_t *offset, size_t *length)
 {

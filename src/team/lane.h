@@ -56,7 +56,7 @@ struct oci_ack_line {
 	uint64_t request_bytes;
 	uint64_t request_slot;	/* offset of my slot, the bounce buffer */
 	uint64_t request_turns; /* halves that I filled (push) or emptied (pull) */
-	uint64_t request_whom;	/* peer << 1 | it is a push */
+	uint64_t request_whom;	/* the peer, and which way: copy/shm.c */
 	uint64_t near;		/* CPU + 1 on which it was written: team/near.c */
 	struct oci_record record;
 	uint32_t post_waiters; /* processes asleep on post.flag; written by peers */

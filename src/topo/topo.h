@@ -3,7 +3,7 @@
  * Where the ranks of a team sit: which share a cache, a NUMA node, a package. A job reads sysfs for
  * that (sysfs.h); who asks for the whole machine or a recorded one has lab/topo/machine.h.
  *
- * A rank describes itself once with oci_topo_self() (it is put into the team's bootstrap message),
+ * A rank describes itself once with oci_topo_self() (it stands on its card, team/lane.h),
  * and every rank computes the same groups from all descriptions with oci_topo_group(). Bound to
  * one core, a rank has a definite place; a rank whose mask spans several caches or NUMA nodes has
  * OCI_TOPO_NOWHERE there and shares with nobody.

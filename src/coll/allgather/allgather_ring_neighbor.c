@@ -28,7 +28,8 @@ static uint32_t before(const struct oci_builder *b, uint32_t v)
 
 	if (!oci_building(b)->by_hierarchy)
 		return (v + p - key->parameter % p) % p;
-	return (oci_ring_before(oci_hierarchy_find(key->hierarchy), p, rank) + p - key->root) % p;
+	return (oci_ring_next(oci_hierarchy_find(key->hierarchy), p, rank, true) + p - key->root) %
+	       p;
 }
 
 static uint32_t behind(const struct oci_builder *b)
@@ -38,7 +39,8 @@ static uint32_t behind(const struct oci_builder *b)
 
 	if (!oci_building(b)->by_hierarchy)
 		return oci_next(key, key->parameter % p);
-	return (oci_ring_behind(oci_hierarchy_find(key->hierarchy), p, rank) + p - key->root) % p;
+	return (oci_ring_next(oci_hierarchy_find(key->hierarchy), p, rank, false) + p - key->root) %
+	       p;
 }
 
 static void build(struct oci_builder *b)

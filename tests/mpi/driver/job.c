@@ -384,7 +384,7 @@ static bool leaves_something(void)
 	double begin_s = now_s(), look_s = begin_s;
 	bool left = false;
 
-	while (!descendants_gone(0) && !ended_by && !left) {
+	while (!descendants_gone() && !ended_by && !left) {
 		await(-1, 0.01);
 		if (now_s() - look_s < WATCH_LOOK_MS * 1e-3)
 			continue;
