@@ -99,6 +99,14 @@ static int disagree(struct oc_team *team, void *arg)
 				.recv_blocks = blocks };
 	int result;
 
+	/* Calls in which they agree leave their lengths in each lane. */
+	blocks[1].bytes = bytes[0];
+	call.bytes = me ? bytes[0] : 8;
+	for (unsigned int i = 0; i < OCI_LANES; i++)
+		if (oc_collective(team, &call))
+			return 4;
+	blocks[1].bytes = me ? 8 : bytes[0];
+	call.bytes = me ? bytes[1] : 8;
 	memset(recv, 1, 100000);
 	memset(send, 2, 100000);
 	result = oc_collective(team, &call);
@@ -121,10 +129,13 @@ TEST(blocks_of_different_sizes_are_an_error_not_a_crash)
 {
 	/* Each end thinks of another way; both of a single copy; both of a slot, which ends where
 	 * what the sender has put there does. */
-	static const size_t cases[][2] = { { 100, 20000 }, { 30000, 40000 }, { 8000, 1000 } };
+	static const size_t cases[][2] = { { 100, 20000 },
+					   { 30000, 40000 },
+					   { 8000, 1000 },
+					   { 8000, 0 } };
 
 	setenv("ONECOPY_MECHANISM", "auto", 1);
-	for (unsigned int i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(oct_fork_team(2, -1, disagree, (void *)cases[i]), 0);
 }
 

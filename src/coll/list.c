@@ -42,9 +42,9 @@ static void list_words(enum oc_collective collective)
 	size_t at = (size_t)snprintf(words, most, "auto, mpi");
 	const struct oci_algorithm *a;
 
-	for (unsigned int i = 0; (a = oci_algorithm(collective, i)) != NULL; i++) {
+	for (unsigned int i = 0; at < most && (a = oci_algorithm(collective, i)) != NULL; i++) {
 		at += (size_t)snprintf(words + at, most - at, ", %s", a->name);
-		if (a->parameter_min || a->parameter_max)
+		if (at < most && (a->parameter_min || a->parameter_max))
 			at += (size_t)snprintf(words + at, most - at, "[:N] (%u to %u)",
 					       a->parameter_min, oci_parameter_most(a));
 	}

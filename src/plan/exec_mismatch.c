@@ -126,7 +126,7 @@ int oci_exec_stranger(struct oci_team *team)
 			     "mismatched collectives: ranks %u and %u have called different "
 			     "collectives, or other roots or sizes, a while ago; all ranks must "
 			     "call alike",
-			     team->rank, peer);
+			     oci_team_name(team, team->rank), oci_team_name(team, peer));
 }
 
 int oci_exec_look_for_mismatch(struct oci_exec *x)

@@ -55,6 +55,9 @@ static int offer_cell(struct oci_exec *x, const struct oci_op *op, uint32_t cell
 	size_t in_cell = bytes;
 	int result;
 
+	/* Of no length, where a small one of an earlier operation may have left its own. */
+	if (!bytes && !op->address && !offer->in_slot)
+		memcpy(to, &offered.bytes, sizeof(offered.bytes));
 	if (!bytes || (op->address && bytes <= op->limit))
 		return 1;
 	if (bytes > op->limit) {
@@ -123,6 +126,14 @@ static int differ(struct oci_exec *x, uint32_t peer, size_t mine, bool large, ui
 			     other);
 }
 
+/* The offset of a peer's slot; 0: it needed none. */
+static uint64_t slot_of(const struct oci_exec *x, uint32_t peer)
+{
+	const uint8_t *payload = oci_team_lane(x->team, peer, x->seq)->post.inline_bytes;
+
+	return ((const struct oci_offer_head *)payload)->slot;
+}
+
 /* A peer's offer: its slot, and the cell that is for me. 1, or -errno: it is of another size. */
 static int find_cell(struct oci_exec *x, const struct oci_op *op, uint32_t peer, size_t bytes,
 		     uint8_t **slot, const uint8_t **cell)
@@ -132,7 +143,7 @@ static int find_cell(struct oci_exec *x, const struct oci_op *op, uint32_t peer,
 	size_t at = offer->first + (size_t)offer->cell * offer->cell_bytes;
 	bool large;
 
-	*slot = x->team->member[peer].peer->base + ((const struct oci_offer_head *)payload)->slot;
+	*slot = x->team->member[peer].peer->base + slot_of(x, peer);
 	*cell = (offer->in_slot ? *slot : payload) + at;
 	large = *large_word(offer, payload, *slot, offer->cell) >> offer->cell % 64 & 1;
 	return large == (bytes > op->limit) ? 1 : differ(x, peer, bytes, false, 0);
@@ -184,7 +195,7 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 		/* Behind what the peer needs its slot may end, and the segment too. Of a tiny block
 		 * these are its own bytes. */
 		memcpy(&theirs, cell, sizeof(theirs));
-		if (theirs != bytes)
+		if (theirs != bytes || !slot_of(x, peer))
 			return differ(x, peer, bytes, false, 0);
 		cell = slot + (size_t)offer->cell * offer->small_bytes;
 	}

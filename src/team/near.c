@@ -106,7 +106,7 @@ void oci_near_count_large(struct oci_team *team)
 	if (!team->large_calls++) {
 		has = !oci_slots_reserve_large(team);
 		/* Relaxed: before the release of `done` in oci_team_finish(), which pairs with the
-		 * acquire in refresh() of team.c. */
+		 * acquire in oci_team_refresh(). */
 		__atomic_store_n(&team->own->card.has_large, has, __ATOMIC_RELAXED);
 	} else if (team->large_calls == OCI_LANES + 2) {
 		has = __atomic_load_n(&its->has_large, __ATOMIC_RELAXED);

@@ -124,11 +124,11 @@ void oci_team_finish(struct oci_team *team, uint64_t seq, uint64_t signature)
 		/* Release: pairs with the acquire in compare_history(). */
 		__atomic_store_n(&team->history[done % (2 * OCI_LANES)], hash, __ATOMIC_RELEASE);
 		/* Release: the history comes before its number, for compare_history(), which may
-		 * run in the thread that makes a blocking call. */
+		 * run in any thread. */
 		__atomic_store_n(&team->done, done, __ATOMIC_RELEASE);
 		/* One entry, then its number, so that a peer that sees an entry written anew sees
 		 * that `done` had come near it. Release: our reads of the peers' lines come before
-		 * the permission to reuse them. Pairs with refresh(). */
+		 * the permission to reuse them. Pairs with oci_team_refresh(). */
 		oci_store_release(&block->history[done % OCI_HISTORY], hash);
 		oci_store_release(&block->done, done);
 	}

@@ -3,8 +3,8 @@
  * A team: the ranks of one communicator on one node, and what they share.
  *
  * create.c brings it up (a state machine over the bootstrap), wait.c waits in it, segment.c and
- * peer.c own the memory. A team is used by one thread at a time, except min_done, which
- * oci_slot_acquire() of any thread may refresh.
+ * peer.c own the memory. A team is used by one thread at a time, except what
+ * oci_team_refresh() reads and writes: oci_slot_acquire() of any thread calls it.
  */
 #ifndef OC_TEAM_TEAM_H
 #define OC_TEAM_TEAM_H

@@ -29,19 +29,11 @@ static bool all_can(struct oci_mpi_comm *self, bool can)
 /* ---- a lane -----------------------------------------------------------------------------------
  */
 
-/* Then there are messages that nobody takes, and MPICH 4.2 ends a job that frees a communicator
- * with such: it stays until MPI_Finalize. */
-static bool has_failed(const struct oci_mpi_lane *lane)
-{
-	/* Relaxed: the calls of a lane are over. */
-	return lane && __atomic_load_n(&lane->failed, __ATOMIC_RELAXED);
-}
-
 void oci_levels_lane_free(struct oci_mpi_lane *lane)
 {
 	if (!lane)
 		return;
-	if (lane->peers != MPI_COMM_NULL && !has_failed(lane))
+	if (lane->peers != MPI_COMM_NULL)
 		oci_port_free(&lane->peers);
 	if (lane->node_comm != MPI_COMM_NULL)
 		oci_port_free(&lane->node_comm);
@@ -189,11 +181,7 @@ static void survey(struct oci_mpi_comm *self, struct oci_mpi_levels *l)
 
 static void levels_free(struct oci_mpi_levels *l)
 {
-	bool failed = has_failed(l->lane);
-
-	for (int i = 0; i < LANES; i++)
-		failed |= has_failed(l->lanes[i]);
-	if (l->all != MPI_COMM_NULL && !failed)
+	if (l->all != MPI_COMM_NULL)
 		oci_port_free(&l->all);
 	oci_levels_lane_free(l->lane);
 	for (int i = 0; i < LANES; i++)
