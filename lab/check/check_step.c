@@ -540,8 +540,7 @@ static int offer_cell(struct oci_world *w, struct oci_actor *a, const struct oci
 	*kept = (struct oci_check_cell){ .large = block.bytes > limit_of(w, op) };
 	if (!block.bytes || (op->address && !kept->large))
 		return 0;
-	/* A slot is asked for when the first block needs it: by its length, if it is the only one.
-	 */
+	/* A slot is asked for when a block needs it: by its length, if it is the only one. */
 	if (op->peers == 1 && !op->offer.in_slot && block.bytes < place->slot.limit)
 		place->slot.limit = block.bytes;
 	rc = cell_span(w, a, place, op, cell, block.bytes, &span);

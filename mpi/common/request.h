@@ -77,7 +77,7 @@ int oci_mpi_request_start(struct oci_mpi_request *request, int *error);
  *
  * Members need not start their persistent calls in one order: what matches is the order of the
  * _init calls. The engine counts the operations of a team, so each persistent call has a team of
- * its own (7.6 KB a rank in shared memory), also where the program asserts one order: what is
+ * its own (7.6 KiB a rank in shared memory), also where the program asserts one order: what is
  * forced on the communicator later must not reach it. The _init call, which MPI lets wait for the
  * other members, makes it. There it is known for all runs whether they are the engine's.
  */

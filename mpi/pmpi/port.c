@@ -377,24 +377,25 @@ int oci_port_part(struct oci_mpi_comm *comm, const uint32_t *ranks, uint32_t cou
 }
 
 /*
- * Where calls have failed there may be messages that nobody takes, and MPICH ends a job that frees
- * a communicator with such (since 4.1). What has not come yet is not counted by it either.
+ * Where calls have failed there may be messages that nobody takes, and MPICH (since 4.1) ends a job
+ * that frees a communicator while such have arrived. Its launcher ends a job in which a rank has
+ * died, so the sender of a large one is there to send it.
  */
 static void drain(MPI_Comm part)
 {
 	MPI_Message message;
 	MPI_Status status;
-	int there, bytes;
+	int there = 0, bytes;
 
-	while (PMPI(Improbe)(MPI_ANY_SOURCE, MPI_ANY_TAG, part, &there, &message, &status) ==
-		       MPI_SUCCESS &&
+	while (!PMPI(Improbe)(MPI_ANY_SOURCE, MPI_ANY_TAG, part, &there, &message, &status) &&
 	       there) {
-		void *sink = NULL;
+		void *sink;
 
 		PMPI(Get_count)(&status, MPI_BYTE, &bytes);
-		sink = malloc((size_t)(bytes > 0 ? bytes : 1));
-		PMPI(Mrecv)
-		(sink, sink && bytes > 0 ? bytes : 0, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+		sink = bytes > 0 ? malloc((size_t)bytes) : NULL;
+		/* Without memory it is cut short, and gone as well. */
+		bytes = sink ? bytes : 0;
+		PMPI(Mrecv)(sink, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
 		free(sink);
 	}
 }

@@ -17,7 +17,8 @@
 #define OCI_INLINE_BYTES 496
 /* A bounce buffer in shared memory: two turns of 32 KiB, which a level-1 cache holds. */
 #define OCI_SLOT_BYTES 65536
-/* Of what needs no more, a page: its pool is small enough to be made, and touched, at once. */
+/* Of what needs no more, a page: one is made whenever none is free, up to one a lane, before the
+ * peers are asked. */
 #define OCI_SMALL_SLOT_BYTES 4096
 /* That of two ranks that share a cache (team/near.c): 128 and 256 KiB gain by it too, 1 MiB does
  * not (docs/results/experiments.md, "Slots of 1 MiB"). */

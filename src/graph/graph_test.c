@@ -237,14 +237,14 @@ static struct oc_graph *new_graph(void)
 
 enum { FEW = 10000 };
 
-/* Two ranks with a byte for each node; rank 0 has drawn ones. Of a few each tells its place, too.
- */
+/* Two ranks with a byte for each node; of rank 0's few, no two near each other are alike. */
 static void pair_begin(struct world *world, size_t bytes)
 {
 	world_begin(world, 2, draw(2));
 	for (uint32_t r = 0; r < 2; r++)
 		world_buffers(world, r, bytes, 1);
-	world_fill(world->buffer[0][0].base, bytes, 7);
+	if (bytes > FEW)
+		world_fill(world->buffer[0][0].base, bytes, 7);
 	for (size_t i = 0; i < bytes && bytes <= FEW; i++)
 		((uint8_t *)world->buffer[0][0].base)[i] = world_byte(7, i);
 }

@@ -50,12 +50,12 @@ struct oci_exec {
 	bool way_tried; /* how long the operation takes is to be told */
 	bool is_loaded; /* `load` is there */
 	bool acc_in_recv;
-	bool polled;	  /* by a request: large copies pause, so that others move; set by it */
-	bool unlocked;	  /* other threads may run operations of the team meanwhile; likewise */
-	uint8_t moved;	  /* enum oci_moved; read by the statistics */
-	uint32_t payload; /* bytes behind my POST flag */
-	uint32_t slot_room,
-		slot_used;  /* bytes of my slot: that were asked for, and that hold any */
+	bool polled;	    /* by a request: large copies pause, so that others move; set by it */
+	bool unlocked;	    /* other threads may run operations of the team meanwhile; likewise */
+	uint8_t moved;	    /* enum oci_moved; read by the statistics */
+	uint32_t payload;   /* bytes behind my POST flag */
+	uint32_t slot_room; /* bytes of my slot that were asked for */
+	uint32_t slot_used; /* up to where they hold something */
 	uint32_t recovered; /* transfers that shm finished for a failed mechanism; as moved */
 	uint8_t *temp;
 	const struct oci_layouts *layouts; /* NULL: send and recv are addresses, else places; the

@@ -193,7 +193,8 @@ int oci_exec_offered(struct oci_exec *x, const struct oci_op *op)
 		uint64_t theirs;
 
 		/* Behind what the peer needs its slot may end, and the segment too. Of a tiny block
-		 * these are its own bytes. */
+		 * these are its own bytes; if they happen to be this number, and another cell has
+		 * taken the slot, it is a whole one: old bytes are read, but none beyond. */
 		memcpy(&theirs, cell, sizeof(theirs));
 		if (theirs != bytes || !slot_of(x, peer))
 			return differ(x, peer, bytes, false, 0);

@@ -438,14 +438,12 @@ static void use_slot(struct use *use, const struct oci_range *range, const struc
 {
 	uint32_t end = range->block + (range->parts ? 1 : range->blocks);
 
-	if (range->relative)
-		end = key->size;
 	/* What a Reduce_scatter's calls count as a block is all that its table has. */
 	if (range->table && key->collective == OC_REDUCE_SCATTER)
 		end = 1;
 	else if (range->table)
 		use->whole_slot = true;
-	use->whole_slot |= range->halves;
+	use->whole_slot |= range->halves || range->relative;
 	if (end > use->slot_blocks)
 		use->slot_blocks = end;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The segment is full: new teams are refused, on all ranks alike, and those that are ready work. */
+/*
+ * The segment is full: new teams are refused, on all ranks alike, and those that are ready work.
+ * More than 500 lines, as its cases fill it by the same few helpers.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +50,18 @@ TEST_ON_RANKS(a_full_segment_refuses_teams_and_hangs_none, 3)
 	return 0;
 }
 
+static void take_all(size_t bytes)
+{
+	while (oci_segment_alloc(bytes) >= 0)
+		;
+}
+
+static void fill_segment(void)
+{
+	for (size_t bytes = OCI_NEAR_SLOT_BYTES; bytes >= 4096; bytes /= 2)
+		take_all(bytes);
+}
+
 /* Rank 1 dies with what it has not read in all slots of the root, which can make no more. */
 static int slots_of_the_dead(struct oc_team *team, void *arg)
 {
@@ -56,10 +71,8 @@ static int slots_of_the_dead(struct oc_team *team, void *arg)
 
 	if (oc_team_force(team, "bcast", "cico") || oct_bcast(team, block, *bytes, 0))
 		return 1;
-	while (oci_segment_alloc(OCI_SLOT_BYTES) >= 0)
-		;
-	while (oci_segment_alloc(OCI_SMALL_SLOT_BYTES) >= 0)
-		;
+	take_all(OCI_SLOT_BYTES);
+	take_all(OCI_SMALL_SLOT_BYTES);
 	if (oc_team_rank(team) == 1)
 		_exit(1);
 	for (unsigned int i = 0; i < OCI_LANES - 1 && !result; i++)
@@ -72,14 +85,6 @@ TEST(slots_that_a_dead_rank_holds_hang_nobody)
 	/* In slots of both sizes. */
 	assert_int_equal(oct_fork_team(2, 1, slots_of_the_dead, &(size_t){ 2000 }), 0);
 	assert_int_equal(oct_fork_team(2, 1, slots_of_the_dead, &(size_t){ 8000 }), 0);
-}
-
-static void fill_segment(void)
-{
-	for (size_t bytes = OCI_NEAR_SLOT_BYTES; bytes >= 4096; bytes /= 2) {
-		while (oci_segment_alloc(bytes) >= 0)
-			;
-	}
 }
 
 /* Blocks that no slot holds, by turns of one: a team has what that needs. */
@@ -349,11 +354,10 @@ static unsigned int create_crossed(struct crossed *crossed, struct oc_team *firs
 }
 
 /* No room for small slots any more, so that what would lie in one takes another. */
-static void fill(void)
+static void leave_no_small(void)
 {
-	while (crossed_bytes <= OCI_SMALL_SLOT_BYTES &&
-	       oci_segment_alloc(OCI_SMALL_SLOT_BYTES) >= 0)
-		;
+	if (crossed_bytes <= OCI_SMALL_SLOT_BYTES)
+		take_all(OCI_SMALL_SLOT_BYTES);
 }
 
 static int crosswise(struct oc_team *first, void *arg)
@@ -364,7 +368,7 @@ static int crosswise(struct oc_team *first, void *arg)
 	(void)arg;
 	if (count < 5)
 		return 1;
-	fill();
+	leave_no_small();
 	for (unsigned int round = 0; round < 3; round++) {
 		if (run_crossed(crossed, count, oc_team_rank(first), oc_team_size(first)))
 			return 2;
@@ -413,7 +417,7 @@ static int refused_memory(struct oc_team *first, void *arg)
 
 	if (count < 20 || oci_segment_self(&id, 1) || close(id.fd))
 		return 1;
-	fill();
+	leave_no_small();
 	oct_meet();
 	failed = refused->run(crossed, count, rank, oc_team_size(first));
 	/* Who ends before is dead for the other, which has yet to learn of the error. */

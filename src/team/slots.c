@@ -68,7 +68,8 @@ static unsigned int guaranteed;
  */
 #define NEAR_TEAMS_MOST 32
 static unsigned int near_teams;
-/* Of all of them. 1 held; a spin lock, as it is held for nanoseconds on the hot path. */
+/* Of all of them. 1 held; a spin lock, as it is held for nanoseconds on the
+ * hot path, but when peers are asked or a slot is made. */
 static uint64_t lock;
 
 static void pools_lock(void)
