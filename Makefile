@@ -32,7 +32,7 @@ release := build/release
 
 .PHONY: all setup demo check check-debian13 kmod kmod-check coverage soak bench lint fmt install clean help
 all: $(release)/build.ninja
-	@! grep -q '^-- .* left out: ' $(release).log || $(configure)
+	@test -f $(release).log && ! grep -q '^-- .* left out: ' $(release).log || $(configure)
 	@cmake --build $(release)
 	@sed -n 's/^-- \(.* left out: \)/onecopy: \1/p' $(release).log
 

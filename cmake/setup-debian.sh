@@ -8,7 +8,7 @@ set -u
 packages=(build-essential cmake ninja-build pkg-config git clang clang-format
 	libhwloc-dev libjansson-dev liburing-dev libcmocka-dev libdw-dev libseccomp-dev
 	libmimalloc-dev libjemalloc2 libgoogle-perftools4
-	libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran python3-mpi4py gnuplot-nox
+	libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran python3-mpi4py hpcc gnuplot-nox
 	iproute2)
 # Both MPIs: Debian's alternatives give mpirun, mpicc and pkg-config's ompi to Open MPI (priority 50
 # against 40); MPICH's are mpirun.mpich and mpicc.mpich. An administrator may have turned that

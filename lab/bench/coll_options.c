@@ -55,8 +55,9 @@ static const struct option_set set = {
 			{ "no-check", 0, NULL,
 			  "Do not verify delivered bytes, which is done outside of the timed part",
 			  AT(no_check) },
-			{ "trust", 0, "WAYS", "The same of some of the ways",
-			  .take = bench_take_ways, AT(trusted) },
+			{ "tolerate", 0, "WAYS",
+			  "Where wrong bytes are delivered in these ways, print nan as the time and go on",
+			  .take = bench_take_ways, AT(tolerant) },
 			{ "memcpy", 0, NULL,
 			  "Time memcpy instead, of the bytes that the collective has to move, each rank "
 			  "its share, with no waiting: the physical limit",

@@ -20,9 +20,9 @@ struct coll_options {
 	double cell_seconds;
 	enum buffer_mode mode;
 	bool no_check;
-	bool trusted[BENCH_WAYS]; /* not verified */
-	bool spare;		  /* with `overlap`: odd ranks sleep instead of computing */
-	bool memcpy;		  /* of the bytes that the collective has to move, instead of it */
+	bool tolerant[BENCH_WAYS]; /* wrong bytes do not end the job */
+	bool spare;		   /* with `overlap`: odd ranks sleep instead of computing */
+	bool memcpy;		   /* of the bytes that the collective has to move, instead of it */
 };
 
 /* Ends the program where they are wrong, and says why. */

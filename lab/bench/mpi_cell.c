@@ -36,29 +36,32 @@ void die(const struct bench *b, const char *what, int err)
 	MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
 }
 
-void cell_verify(struct bench *b, const struct collective_call *call, const void *recv, int absent)
+void cell_verify(struct bench *b, const struct cell_run *run, const void *recv, int absent)
 {
+	const struct collective_call *call = &run->call;
 	struct collective_error wrong;
 	int err;
 
-	/* One rank's sentence is enough; the next cells will not run. */
+	/* One rank's sentence is enough. */
 	if (shm_barrier_failed(&b->barrier))
 		return;
 	if (absent >= 0) {
-		fprintf(stderr,
-			"onecopy-collectives: barrier (0 B, offset 0) is wrong on rank %d: it returned "
-			"before rank %d had entered it.\n",
-			b->rank, absent);
+		if (!run->tolerant)
+			fprintf(stderr,
+				"onecopy-collectives: barrier (0 B, offset 0) is wrong on rank %d: it returned "
+				"before rank %d had entered it.\n",
+				b->rank, absent);
 		shm_barrier_add_failure(&b->barrier);
 	}
 	err = collective_verify(call, recv, &wrong);
 	if (err == -EBADMSG) {
-		fprintf(stderr,
-			"onecopy-collectives: %s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x "
-			"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
-			"command on the stock MPI to see which library is at fault.\n",
-			oci_collective_name(call->collective), call->bytes, b->rank, wrong.offset,
-			wrong.expected, wrong.found);
+		if (!run->tolerant)
+			fprintf(stderr,
+				"onecopy-collectives: %s of %zu B is wrong on rank %d at byte offset %zu: 0x%02x "
+				"was expected, 0x%02x is there. So the MPI below delivered it; run the same "
+				"command on the stock MPI to see which library is at fault.\n",
+				oci_collective_name(call->collective), call->bytes, b->rank,
+				wrong.offset, wrong.expected, wrong.found);
 		shm_barrier_add_failure(&b->barrier);
 	} else if (err) {
 		die(b, "The received bytes could not be verified", err);
@@ -142,7 +145,7 @@ static bool run_call(struct bench *b, struct cell_run *run, bool rewrite, bool c
 	stop = shm_barrier_stop(&b->barrier);
 	shm_barrier_wait(&b->barrier);
 	if (check)
-		cell_verify(b, call, recv, absent);
+		cell_verify(b, run, recv, absent);
 	buffers_put(&run->send, send);
 	buffers_put(&run->recv, recv);
 	return stop;
@@ -245,12 +248,20 @@ static void gather_times(struct bench *b, const struct cell_run *run, double *us
 		us[i] /= b->ranks;
 }
 
+static void print_name(const struct bench *b, const struct cell_run *run,
+		       const struct bench_way *way)
+{
+	bool several = bench_has_several(b->options.ways, BENCH_WAYS);
+
+	printf("= %s%s%s %zu", several ? way->name : "", several ? "-" : "",
+	       oci_collective_name(run->call.collective), run->call.bytes);
+}
+
 /* Of the first calls, which differ from each other, the mean: what they take together is what a
  * job pays. */
 static void print(const struct bench *b, const struct cell_run *run, const struct bench_way *way,
 		  double *us, size_t n)
 {
-	bool several = bench_has_several(b->options.ways, BENCH_WAYS);
 	double sum = 0;
 
 	if (way->first && n > (size_t)way->first)
@@ -258,9 +269,8 @@ static void print(const struct bench *b, const struct cell_run *run, const struc
 	for (size_t i = 0; i < n; i++)
 		sum += us[i];
 	stats_sort(us, n);
-	printf("= %s%s%s %zu %.6g %.6g %.6g\n", several ? way->name : "", several ? "-" : "",
-	       oci_collective_name(run->call.collective), run->call.bytes,
-	       way->first ? sum / (double)n : stats_quantile(us, n, 0.5),
+	print_name(b, run, way);
+	printf(" %.6g %.6g %.6g\n", way->first ? sum / (double)n : stats_quantile(us, n, 0.5),
 	       stats_quantile(us, n, 0.1), stats_quantile(us, n, 0.9));
 	/* A cell can take a while; a pipe shows it at once too. */
 	fflush(stdout);
@@ -281,6 +291,22 @@ static void print_ways(struct bench *b, const struct cell_run *run, const struct
 		print(b, run, shorter, us, n);
 	print(b, run, run->way, us, n);
 	free(us);
+}
+
+/* What delivers wrong bytes has no time. */
+static void print_wrong(struct bench *b, const struct cell_run *run,
+			const struct bench_way *shorter)
+{
+	if (!run->tolerant)
+		return;
+	if (shorter) {
+		print_name(b, run, shorter);
+		puts(" nan");
+	}
+	print_name(b, run, run->way);
+	puts(" nan");
+	fflush(stdout);
+	shm_barrier_forget_failures(&b->barrier);
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -310,7 +336,8 @@ static void begin_cell(struct bench *b, struct cell_run *run, const struct bench
 			.bytes = cell.bytes,
 		},
 		.way = way,
-		.checked = !b->options.no_check && !b->options.trusted[cell.way],
+		.checked = !b->options.no_check,
+		.tolerant = b->options.tolerant[cell.way],
 		.times = shm_barrier_times(&b->barrier, b->rank),
 	};
 	err = mpi_call_create(&run->mpi, &run->call, way->form, b->comm);
@@ -318,6 +345,9 @@ static void begin_cell(struct bench *b, struct cell_run *run, const struct bench
 		die(b, "MPI's ints cannot say where the last block begins; choose smaller sizes",
 		    err);
 	}
+	/* As benchmarks have one first; under MPICH onecopy serves nonblocking calls behind it. */
+	if (!err && run->mpi.own_comm && !way->first)
+		MPI_Barrier(run->mpi.comm);
 	if (err || create_buffers(b, run)) {
 		die(b, "The buffers could not be allocated; choose smaller sizes or fewer ranks",
 		    -ENOMEM);
@@ -329,7 +359,7 @@ static void end_cell(struct bench *b, struct cell_run *run)
 	buffers_destroy(&run->send);
 	buffers_destroy(&run->recv);
 	mpi_call_destroy(&run->mpi);
-	/* The times may be overwritten from here on, and failures are known to all. */
+	/* The times may be overwritten from here on; what is tolerated is forgotten. */
 	shm_barrier_wait(&b->barrier);
 }
 
@@ -340,7 +370,11 @@ void run_cell(struct bench *b, struct bench_cell cell, const struct bench_way *s
 
 	begin_cell(b, &run, &bench_ways[cell.way], cell);
 	n = run_calls(b, &run);
-	if (b->rank == 0 && n > 0 && !shm_barrier_failed(&b->barrier))
+	/* Failures are known to all from here on. */
+	shm_barrier_wait(&b->barrier);
+	if (b->rank == 0 && shm_barrier_failed(&b->barrier))
+		print_wrong(b, &run, shorter);
+	else if (b->rank == 0 && n > 0)
 		print_ways(b, &run, shorter, n);
 	end_cell(b, &run);
 }

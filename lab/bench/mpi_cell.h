@@ -21,7 +21,8 @@ struct bench {
 struct cell_run {
 	struct collective_call call;
 	const struct bench_way *way;
-	bool checked; /* bytes are verified in some of the calls */
+	bool checked;  /* bytes are verified in some of the calls */
+	bool tolerant; /* and wrong ones leave it without a time, instead of ending the job */
 	struct mpi_call mpi;
 	struct buffers send;
 	struct buffers recv;
@@ -34,9 +35,9 @@ void run_cell(struct bench *b, struct bench_cell cell, const struct bench_way *s
 /* The same with --overlap. */
 void run_overlap(struct bench *b, enum oc_collective collective, size_t bytes);
 
-/* Say what was wrong with a call, and make every rank end with status 1. absent: the rank that an
- * MPI_Barrier did not wait for, or -1. */
-void cell_verify(struct bench *b, const struct collective_call *call, const void *recv, int absent);
+/* Say what was wrong with a call, and make every rank end with status 1, unless the cell tolerates
+ * it. absent: the rank that an MPI_Barrier did not wait for, or -1. */
+void cell_verify(struct bench *b, const struct cell_run *run, const void *recv, int absent);
 
 /* overlap.c: the same cell, and how many samples of a rank it notes. */
 void overlap_measure(struct bench *b, struct cell_run *cell);

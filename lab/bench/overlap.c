@@ -133,7 +133,7 @@ static void run_call(struct cell_run *cell, enum who who, long steps, bool check
 		*cpu = cpu_us() - begin_cpu;
 	shm_barrier_wait(&b->barrier);
 	if (check)
-		cell_verify(b, &cell->call, recv, -1);
+		cell_verify(b, cell, recv, -1);
 }
 
 static void run_alone(long steps, double *us, double *cpu)

@@ -21,11 +21,16 @@ struct figure *comparison_figure(const struct results *results, const struct com
 	return NULL;
 }
 
-/* How many times better `b` was than `a` in a round; NaN: one of them is not there. */
+static bool is_wrong(const struct figure_cell *a, const struct figure_cell *b)
+{
+	return (a && a->wrong) || (b && b->wrong);
+}
+
+/* How many times better `b` was than `a` in a round; NaN: one of them is not there, or is wrong. */
 static double ratio_at(const struct figure *figure, const struct figure_cell *a,
 		       const struct figure_cell *b, unsigned int round)
 {
-	if (!a || !b || !a->samples || !b->samples)
+	if (!a || !b || !a->samples || !b->samples || is_wrong(a, b))
 		return NAN;
 	return figure->more_is_better ? b->samples[round] / a->samples[round] :
 					a->samples[round] / b->samples[round];
@@ -70,7 +75,7 @@ static enum verdict judge(const struct compared *cell, double floor)
 
 static const struct figure_cell *there(const struct figure_cell *cell)
 {
-	return cell && cell->count ? cell : NULL;
+	return cell && (cell->count || cell->wrong) ? cell : NULL;
 }
 
 static void compare_cell(const struct results *results, const struct comparison *comparison,
@@ -86,12 +91,14 @@ static void compare_cell(const struct results *results, const struct comparison 
 	out->limit = figure->x[x] ? there(figure_cell_of(figure, comparison->limit, x)) : NULL;
 	estimate_ratio(results, figure, figure_cell_of(figure, comparison->controlled, x),
 		       figure_cell_of(figure, comparison->control, x), scratch, &out->control);
-	out->other = other && (!stock || (figure->more_is_better ?
-						  other->value.median > stock->value.median :
-						  other->value.median < stock->value.median));
+	out->other = other && !other->wrong &&
+		     (!stock || stock->wrong ||
+		      (figure->more_is_better ? other->value.median > stock->value.median :
+						other->value.median < stock->value.median));
 	out->stock = out->other ? other : stock;
 	estimate_ratio(results, figure, out->stock, out->subject, scratch, &out->ratio);
-	out->verdict = judge(out, comparison->floor);
+	out->verdict = is_wrong(out->stock, out->subject) ? VERDICT_WRONG :
+							    judge(out, comparison->floor);
 }
 
 /* The interval ends at the k-th greatest ratio: with k of them at the floor it cannot lie below. */
@@ -103,6 +110,8 @@ bool comparison_may_lose(const struct results *results, const struct figure *fig
 	unsigned int above = 0;
 	double coverage;
 
+	if (is_wrong(a, b))
+		return false;
 	for (unsigned int r = 0; r < figure->rounds; r++)
 		above += ratio_at(figure, a, b, r) >= floor;
 	return above < stats_interval_rank(results->rounds, &coverage);

@@ -162,6 +162,30 @@ EXPERIMENT(one_round_at_the_floor_settles_that_a_cell_is_not_lost)
 	assert_false(comparison_may_lose(&s.results, s.figure, 1, "stock", "onecopy", 0.95));
 }
 
+/* Also where a single round's bytes are wrong, and whichever side's. */
+EXPERIMENT(wrong_bytes_compare_with_nothing)
+{
+	const struct compared *cells;
+
+	add("stock", 0, 4);
+	add("onecopy", 0, 40);
+	add("stock", 1, 9);
+	add("onecopy", 1, 9);
+	figure_add(s.figure, figure_cell_of(s.figure, "stock", 0), 3, NAN);
+	assert_false(comparison_may_lose(&s.results, s.figure, 0, "stock", "onecopy", 0.95));
+	finish();
+	cells = s.comparison->cells;
+	assert_int_equal(cells[0].verdict, VERDICT_WRONG);
+	assert_true(isnan(cells[0].ratio.median));
+	assert_int_equal(cells[1].verdict, VERDICT_NONE);
+	assert_int_equal(s.comparison->lost, 0);
+	assert_int_equal(s.comparison->groups[0].cells, 1);
+	assert_float_equal(s.comparison->groups[0].ratio.median, 1, 1e-9);
+	figure_add(s.figure, figure_cell_of(s.figure, "onecopy", 1), 0, NAN);
+	finish();
+	assert_int_equal(s.comparison->cells[1].verdict, VERDICT_WRONG);
+}
+
 EXPERIMENT(means_are_of_rounds_that_have_all_cells)
 {
 	add("stock", 0, 4);

@@ -29,6 +29,13 @@ static int on_path(const char *name, char *file, char *real)
 	return 0;
 }
 
+bool program_on_path(const char *name)
+{
+	char file[PATH_MAX], real[PATH_MAX];
+
+	return on_path(name, file, real);
+}
+
 /* "mpirun (Open MPI) 4.1.4", or Hydra's "    Version:          4.0.2" in its second line. */
 static void parse_version(FILE *stream, struct mpi_found *found)
 {

@@ -4,6 +4,7 @@
 #define EXPERIMENT_MPI_FOUND_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 struct mpi_found {
 	char launcher[PATH_MAX];
@@ -13,6 +14,9 @@ struct mpi_found {
 
 /* Asks each launcher once (a few ms); how many were found, at most `room`. */
 int mpi_find(struct mpi_found *found, int room);
+
+/* Would the shell find it? */
+bool program_on_path(const char *name);
 
 /* The MPIs that programs are built for, and what differs between their launchers. */
 enum launcher { LAUNCH_NONE, LAUNCH_OPENMPI, LAUNCH_MPICH, LAUNCHERS };

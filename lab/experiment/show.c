@@ -76,6 +76,12 @@ static void figure_print(const struct figure *figure, FILE *out)
 	free(order);
 }
 
+/* NaN where all of its bytes were wrong. */
+static double median_of(const struct figure_cell *cell)
+{
+	return cell->count ? cell->value.median : NAN;
+}
+
 static void interval_text(const struct stats_estimate *e, char text[40])
 {
 	if (isnan(e->median))
@@ -96,15 +102,15 @@ static void compared_text(const struct compared *cell, char text[64])
 static void add_compared(struct table *table, const struct comparison *comparison,
 			 const struct compared *cell)
 {
-	static const char *const verdicts[] = { "", "won", "LOST" };
+	static const char *const verdicts[] = { "", "won", "LOST", "wrong bytes" };
 	char at[32] = "-", stock[32], subject[32], ratio[40], control[40], limit[64] = "";
 
 	if (!cell->stock || !cell->subject)
 		return;
 	if (cell->figure->x[cell->x])
 		figure_x_text(cell->figure, cell->x, at, sizeof(at));
-	figure_value_text(cell->stock->value.median, stock, sizeof(stock));
-	figure_value_text(cell->subject->value.median, subject, sizeof(subject));
+	figure_value_text(median_of(cell->stock), stock, sizeof(stock));
+	figure_value_text(median_of(cell->subject), subject, sizeof(subject));
 	interval_text(&cell->ratio, ratio);
 	interval_text(&cell->control, control);
 	if (comparison->limit)
@@ -293,7 +299,7 @@ static json_t *figure_json(const struct figure *figure)
 
 static json_t *comparison_json(const struct comparison *comparison)
 {
-	static const char *const verdicts[] = { "no difference", "won", "lost" };
+	static const char *const verdicts[] = { "no difference", "won", "lost", "wrong bytes" };
 	json_t *cells = json_array(), *groups = json_array();
 
 	for (unsigned int i = 0; i < comparison->cell_count; i++) {
@@ -303,14 +309,14 @@ static json_t *comparison_json(const struct comparison *comparison)
 		if (!cell->stock || !cell->subject)
 			continue;
 		json_array_append_new(
-			cells,
-			json_pack("{s:s, s:o, s:s, s:f, s:f, s:o, s:o, s:s}", "figure", f->name,
-				  f->x_name, place_json(f, cell->x), "against",
-				  cell->other ? comparison->other : comparison->stock, "stock",
-				  cell->stock->value.median, "median", cell->subject->value.median,
-				  "ratio", estimate_json(&cell->ratio), "control",
-				  estimate_json(&cell->control), "verdict",
-				  verdicts[cell->verdict]));
+			cells, json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:s}", "figure",
+					 f->name, f->x_name, place_json(f, cell->x), "against",
+					 cell->other ? comparison->other : comparison->stock,
+					 "stock", real(median_of(cell->stock)), "median",
+					 real(median_of(cell->subject)), "ratio",
+					 estimate_json(&cell->ratio), "control",
+					 estimate_json(&cell->control), "verdict",
+					 verdicts[cell->verdict]));
 	}
 	for (unsigned int g = 0; g < comparison->group_count; g++) {
 		const struct group *group = &comparison->groups[g];

@@ -289,6 +289,12 @@ bool shm_barrier_failed(const struct shm_barrier *barrier)
 	return atomic_load_explicit(&barrier->segment->failures, memory_order_relaxed) > 0;
 }
 
+/* Relaxed, as the two above: the waits between which they are made order them. */
+void shm_barrier_forget_failures(struct shm_barrier *barrier)
+{
+	atomic_store_explicit(&barrier->segment->failures, 0, memory_order_relaxed);
+}
+
 /*
  * Not ordered by shm_barrier_wait but by the MPI_Barrier under test: release here, acquire in
  * shm_barrier_find_absent. A barrier that synchronises makes the mark visible.

@@ -81,5 +81,7 @@ TEST(a_rank_that_did_not_enter_is_named)
 	assert_false(shm_barrier_failed(&first));
 	shm_barrier_add_failure(&second);
 	assert_true(shm_barrier_failed(&first));
+	shm_barrier_forget_failures(&first);
+	assert_false(shm_barrier_failed(&second));
 	shm_barrier_close(&first);
 }

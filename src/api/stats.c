@@ -199,14 +199,20 @@ void oci_counts_merge(struct oci_counts *counts)
 	*counts = (struct oci_counts){ 0 };
 }
 
+/* Most are the same strings, not equal ones. */
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || !strcmp(a, b);
+}
+
 void oc_count_handed_back(const char *collective, const char *reason)
 {
 	struct back *back = NULL;
 
 	pthread_mutex_lock(&stats.lock);
-	for (unsigned int i = 0; i < stats.backs; i++) {
-		if (!strcmp(stats.back[i].collective, collective) &&
-		    !strcmp(stats.back[i].reason, reason))
+	for (unsigned int i = 0; i < stats.backs && !back; i++) {
+		if (is_same(stats.back[i].collective, collective) &&
+		    is_same(stats.back[i].reason, reason))
 			back = &stats.back[i];
 	}
 	if (!back && stats.backs == stats.room) {

@@ -109,6 +109,21 @@ void oci_vm_serve(void)
 /* The kernel refuses a range that ends in its own part of the address space before it moves any. */
 #define ADDRESS_END ((uint64_t)1 << 47)
 
+/* To be invited takes a segment, 0.3 ms: what both ends save of so many bytes. A program that reads
+ * less gains nothing. */
+#define FEW_BYTES ((uint64_t)8 << 20)
+static uint64_t read_alone; /* atomic, a hint; while there were few */
+
+static bool were_few(size_t bytes)
+{
+	uint64_t before = oci_load_relaxed(&read_alone);
+
+	if (before >= FEW_BYTES)
+		return false;
+	oci_store_relaxed(&read_alone, before + bytes);
+	return true;
+}
+
 static bool is_ours(uint64_t address, size_t bytes)
 {
 	return address < ADDRESS_END && bytes <= ADDRESS_END - address;
@@ -125,7 +140,7 @@ static ssize_t read_shared(pid_t pid, const struct iovec *local, unsigned long l
 	if (!flags && locals == 1 && remotes == 1 && local->iov_len >= SHARE_LEAST &&
 	    local->iov_len < SHARE_END && local->iov_len == remote->iov_len &&
 	    is_ours((uintptr_t)local->iov_base, local->iov_len) &&
-	    is_ours((uintptr_t)remote->iov_base, remote->iov_len))
+	    is_ours((uintptr_t)remote->iov_base, remote->iov_len) && !were_few(local->iov_len))
 		moved = oci_invite_read(pid, local->iov_base, (uintptr_t)remote->iov_base,
 					local->iov_len, &pushed);
 	errno = error;

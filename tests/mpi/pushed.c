@@ -2,19 +2,24 @@
 /*
  * pushed: large messages of which the sender may copy its part. To and fro with wildcards and
  * buffers that are written over at once; while the sender computes, with and without MPI_Test in
- * between; and both ways at once. Every byte is checked. Rank 0 prints "ranks 2".
+ * between; and both ways at once. `few`: less in all than it takes to begin with that. Every byte
+ * is checked. Rank 0 prints "ranks 2".
  */
 #include "case.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 3 << 20, GUARD = 64, ROUNDS = 400, TAG = 3 };
+/* So large that the first ones are shared; either rank reads less than 8 MiB in all. */
+enum { FEW_BYTES = 2 << 20, FEW_ROUNDS = 6 };
 enum { STEP = 31, NOISE = MOST + 2 * ROUNDS * STEP };
 
 static uint8_t *out, *in;
 static uint8_t *noise; /* each message is another part of it */
 static int rank;
+static bool few;
 
 static const uint8_t *message(int from, int round)
 {
@@ -33,7 +38,8 @@ static void make_noise(void)
 
 static size_t bytes_of(int round)
 {
-	return (size_t)(100000 + (unsigned int)round * 7919u * 331u % (MOST - 100000));
+	return few ? FEW_BYTES :
+		     (size_t)(100000 + (unsigned int)round * 7919u * 331u % (MOST - 100000));
 }
 
 static void fill(int round)
@@ -77,7 +83,7 @@ static void send(int round)
 	int done = 0;
 
 	fill(round);
-	if (round % 4 < 2) {
+	if (few || round % 4 < 2) {
 		MPI_Send(out, (int)bytes_of(round), MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD);
 	} else {
 		MPI_Isend(out, (int)bytes_of(round), MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD,
@@ -115,10 +121,11 @@ int main(int argc, char **argv)
 	noise = malloc(NOISE);
 	if (!out || !in || !noise)
 		case_fail("no memory");
+	few = argc > 1 && !strcmp(argv[1], "few");
 	make_noise();
 	memset(in, 0xa5, MOST + 2 * GUARD);
-	for (int round = 0; round < ROUNDS; round++) {
-		if (round % 5 == 4)
+	for (int round = 0; round < (few ? FEW_ROUNDS : ROUNDS); round++) {
+		if (!few && round % 5 == 4)
 			exchange(round);
 		else if (round % 2 == rank)
 			send(round);

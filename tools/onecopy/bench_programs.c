@@ -11,12 +11,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-	PROGRAMS_MOST = 8,
+	PROGRAMS_MOST = 9,
 	VARIANTS_MOST = 4,
 	SECONDS = 120, /* where the user says none */
 	JOBS_MOST = LAUNCHERS * PROGRAMS_MOST,
@@ -27,7 +28,8 @@ enum {
 /* An interval is narrow enough if its ends are no further apart than this part of the median. */
 #define NARROW 0.04
 
-/* Of a run, in ms: by the program's own clock, and what of it its ranks were in MPI, on average. */
+/* Of a run, in ms: by the program's own clock, and what of it its ranks were in MPI, on average,
+ * where it says that. */
 enum metric { TOTAL, IN_MPI, METRICS };
 
 struct program {
@@ -35,6 +37,7 @@ struct program {
 	const char *file;   /* of the program, which calls itself so, too; NULL: its name */
 	const char *checks; /* what "verified" means here */
 	bool script;	    /* Python */
+	const char *runs;   /* a script: this package's program, of Open MPI; NULL: mpi4py's */
 	const char *arguments, *quick; /* words */
 	size_t rank_bytes, rank_rows;  /* of the matrix of asp as in the paper; 0: another one */
 };
@@ -99,6 +102,21 @@ static const struct program programs[] = {
 	  .script = true,
 	  .arguments = "--epochs 300",
 	  .quick = "--records 100 --epochs 5" },
+	{ .name = "hpcc-ptrans",
+	  .file = "hpcc",
+	  .checks = "HPC Challenge: a transposition of 32 MB, by messages; hpcc checks all of its "
+		    "tests",
+	  .script = true,
+	  .runs = "hpcc",
+	  .arguments = "--part ptrans --size 2000",
+	  .quick = "--part ptrans --size 300" },
+	{ .name = "hpcc-ring",
+	  .file = "hpcc",
+	  .checks = "HPC Challenge: 2 MB to and from both neighbors in rings; as hpcc-ptrans",
+	  .script = true,
+	  .runs = "hpcc",
+	  .arguments = "--part ring --size 300",
+	  .quick = "--part ring --size 300" },
 };
 
 static const struct variant variants[] = {
@@ -261,6 +279,11 @@ static const char *trouble(const struct job *job)
 	if (access(path, R_OK))
 		return "it is not there; build it (make), with libopenmpi-dev, libmpich-dev and "
 		       "gfortran installed";
+	if (program->runs)
+		return job->mpi == LAUNCH_MPICH ? "Debian's is for Open MPI" :
+		       program_on_path(program->runs) ?
+						  NULL :
+						  "it is not on PATH; install the package hpcc";
 	if (program->script && !has_mpi4py(job->mpi))
 		return job->mpi == LAUNCH_OPENMPI ?
 			       "it needs mpi4py; install python3-mpi4py" :
@@ -328,6 +351,9 @@ static int read_result(struct job *job, const json_t *line, double values[METRIC
 	for (int m = 0; m < METRICS; m++) {
 		const json_t *number = json_object_get(line, keys[m]);
 
+		values[m] = NAN;
+		if (!number && m == IN_MPI)
+			continue;
 		if (!json_is_number(number)) {
 			say("%s: '%s' is missing from its result", name, keys[m]);
 			return -EBADMSG;
@@ -407,7 +433,9 @@ static int run_job(struct results *results, struct step *step, unsigned int roun
 	for (int m = 0; m < METRICS && !err && !demo.warming; m++) {
 		struct figure *figure = demo.figures[job->mpi][m];
 
-		figure_add(figure, figure_cell_of(figure, variant->name, job->x), round, values[m]);
+		if (!isnan(values[m]))
+			figure_add(figure, figure_cell_of(figure, variant->name, job->x), round,
+				   values[m]);
 	}
 	if (run.counters) {
 		json_decref(job->counters);
@@ -421,7 +449,7 @@ static int run_job(struct results *results, struct step *step, unsigned int roun
 
 static void plan_figures(enum launcher mpi, unsigned int count)
 {
-	static const size_t places[PROGRAMS_MOST] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	static const size_t places[PROGRAMS_MOST] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
 	static const char *const stems[] = { "total", "in-mpi" };
 	static const char *const rows[] = { "total time", "in MPI" };
 	const struct launcher_info *info = launcher_info(mpi);
@@ -575,6 +603,8 @@ static void add_row(int mpi, int metric, unsigned int x, struct table *table)
 	char row[512], value[32];
 	int length;
 
+	if (!base->count)
+		return;
 	figure_value_text(base->value.median, value, sizeof(value));
 	length = snprintf(row, sizeof(row), "%s\t%s\t%.0f\t%s",
 			  metric == TOTAL ? demo.names[mpi][x] : "", figures[metric]->row,

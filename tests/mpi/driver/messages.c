@@ -69,7 +69,7 @@ SCENARIO(messages)
 enum { RUNS = 10 };
 
 /* Of a whole run of the program. `more`: a variable to set, or NULL; `must`: some. */
-static long push(const char *more, bool must)
+static long push(const char *more, const char *argument, bool must)
 {
 	struct job job = job_mpi(2, "pushed");
 	struct job_result result;
@@ -77,10 +77,14 @@ static long push(const char *more, bool must)
 
 	if (more)
 		job_set(&job, more);
+	if (argument)
+		job_add(&job, argument);
 	if (verdict_run(&job, &result, "pushed failed"))
 		pushed = verdict_number(&result, "messages", "pushed_bytes");
 	if (more && pushed)
 		verdict_fail(&result, "senders have copied where it is switched off");
+	if (argument && pushed)
+		verdict_fail(&result, "senders have copied in a job of few messages");
 	if (must && !pushed)
 		verdict_fail(&result, "no sender has copied anything, in none of %d runs", RUNS);
 	job_free(&result);
@@ -88,7 +92,8 @@ static long push(const char *more, bool must)
 }
 
 /*
- * pushed: senders that wait copy their part, and none does where it is switched off. Where other
+ * pushed: senders that wait copy their part, and none does where it is switched off, nor before so
+ * many bytes were read that the beginning is worth its time. Where other
  * jobs take the CPUs away the two may never run at the same time in a whole run; in ten of them
  * they do. Not where they take turns on one CPU.
  */
@@ -99,10 +104,11 @@ SCENARIO(pushed)
 	(void)words;
 	driver_need_mechanism("cma");
 	for (int run = 1; run <= RUNS && !pushed && !verdict_failures; run++)
-		pushed = push(NULL, run == RUNS && sysconf(_SC_NPROCESSORS_ONLN) > 1);
-	push("ONECOPY_MESSAGES=off", false);
+		pushed = push(NULL, NULL, run == RUNS && sysconf(_SC_NPROCESSORS_ONLN) > 1);
+	push("ONECOPY_MESSAGES=off", NULL, false);
+	push(NULL, "few", false);
 	verdict_done("pushed: every byte right; %ld bytes by senders, none where it is switched "
-		     "off\n",
+		     "off, nor of few messages\n",
 		     pushed);
 }
 
