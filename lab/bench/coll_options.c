@@ -56,7 +56,8 @@ static const struct option_set set = {
 			  "Do not verify delivered bytes, which is done outside of the timed part",
 			  AT(no_check) },
 			{ "tolerate", 0, "WAYS",
-			  "Where wrong bytes are delivered in these ways, print nan as the time and go on",
+			  "Where wrong bytes are delivered in these ways, print nan as the time and go on; "
+			  "first-10 and first-1000 share their calls, and the longer one decides",
 			  .take = bench_take_ways, AT(tolerant) },
 			{ "memcpy", 0, NULL,
 			  "Time memcpy instead, of the bytes that the collective has to move, each rank "
@@ -70,12 +71,16 @@ static const struct option_set set = {
 		"over calls of the slowest rank's time in microseconds, and their 10 % and "
 		"90 % quantiles. Calls are aligned "
 		"by this program's own barrier in shared memory, never by MPI_Barrier.\n\nExit "
-		"status: 0 done, 1 wrong bytes or a failure, 2 wrong options.",
+		"status: 0 done, 1 wrong bytes that are not tolerated, or a failure, 2 wrong options.",
 };
 
 /* What only the options together show. */
 static void check_all(struct coll_options *o)
 {
+	for (unsigned int way = 0; way < BENCH_WAYS && o->overlap; way++)
+		if (o->tolerant[way])
+			usage("--tolerate and --overlap exclude each other: what overlaps is not "
+			      "tolerated.");
 	/* Then nothing is delivered. */
 	o->no_check |= o->memcpy;
 	for (int c = 0; c < o->collectives.n; c++) {

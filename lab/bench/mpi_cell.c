@@ -345,7 +345,7 @@ static void begin_cell(struct bench *b, struct cell_run *run, const struct bench
 		die(b, "MPI's ints cannot say where the last block begins; choose smaller sizes",
 		    err);
 	}
-	/* As benchmarks have one first; under MPICH onecopy serves nonblocking calls behind it. */
+	/* The graph, too, has a blocking call first; see run_way(). */
 	if (!err && run->mpi.own_comm && !way->first)
 		MPI_Barrier(run->mpi.comm);
 	if (err || create_buffers(b, run)) {

@@ -85,20 +85,22 @@ static void compare_cell(const struct results *results, const struct comparison 
 	unsigned int x = out->x;
 	const struct figure_cell *stock = there(figure_cell_of(figure, comparison->stock, x));
 	const struct figure_cell *other = there(figure_cell_of(figure, comparison->other, x));
+	const struct figure_cell *controlled = figure_cell_of(figure, comparison->controlled, x);
+	const struct figure_cell *control = figure_cell_of(figure, comparison->control, x);
 
 	out->subject = there(figure_cell_of(figure, comparison->subject, x));
 	/* Of nothing that moves there is no limit. */
 	out->limit = figure->x[x] ? there(figure_cell_of(figure, comparison->limit, x)) : NULL;
-	estimate_ratio(results, figure, figure_cell_of(figure, comparison->controlled, x),
-		       figure_cell_of(figure, comparison->control, x), scratch, &out->control);
+	estimate_ratio(results, figure, controlled, control, scratch, &out->control);
 	out->other = other && !other->wrong &&
 		     (!stock || stock->wrong ||
 		      (figure->more_is_better ? other->value.median > stock->value.median :
 						other->value.median < stock->value.median));
 	out->stock = out->other ? other : stock;
 	estimate_ratio(results, figure, out->stock, out->subject, scratch, &out->ratio);
-	out->verdict = is_wrong(out->stock, out->subject) ? VERDICT_WRONG :
-							    judge(out, comparison->floor);
+	out->verdict = is_wrong(out->stock, out->subject) || is_wrong(controlled, control) ?
+			       VERDICT_WRONG :
+			       judge(out, comparison->floor);
 }
 
 /* The interval ends at the k-th greatest ratio: with k of them at the floor it cannot lie below. */

@@ -60,7 +60,7 @@ struct figure {
 };
 
 /* WRONG: one of the two delivered wrong bytes, so nothing is compared. */
-enum verdict { VERDICT_NONE, VERDICT_WON, VERDICT_LOST, VERDICT_WRONG };
+enum verdict { VERDICT_NONE, VERDICT_WON, VERDICT_LOST, VERDICT_WRONG, VERDICTS };
 
 /* A cell of a comparison: one for each place of its figures. Ratios are above 1 where the subject
  * is better. */
@@ -199,7 +199,6 @@ unsigned int figure_series(struct figure *figure, const char *name);
 struct figure_cell *figure_cell(const struct figure *figure, unsigned int series, unsigned int x);
 /* NULL: there is no such series. */
 struct figure_cell *figure_cell_of(const struct figure *figure, const char *series, unsigned int x);
-/* A sample that is NaN: what was timed delivered wrong bytes. */
 void figure_add(struct figure *figure, struct figure_cell *cell, unsigned int round, double sample);
 /* What the sample's own calls differ by. */
 void figure_add_spread(struct figure *figure, struct figure_cell *cell, unsigned int round,

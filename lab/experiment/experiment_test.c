@@ -162,7 +162,7 @@ EXPERIMENT(one_round_at_the_floor_settles_that_a_cell_is_not_lost)
 	assert_false(comparison_may_lose(&s.results, s.figure, 1, "stock", "onecopy", 0.95));
 }
 
-/* Also where a single round's bytes are wrong, and whichever side's. */
+/* Whichever side's, the control's among them. */
 EXPERIMENT(wrong_bytes_compare_with_nothing)
 {
 	const struct compared *cells;
@@ -171,7 +171,7 @@ EXPERIMENT(wrong_bytes_compare_with_nothing)
 	add("onecopy", 0, 40);
 	add("stock", 1, 9);
 	add("onecopy", 1, 9);
-	figure_add(s.figure, figure_cell_of(s.figure, "stock", 0), 3, NAN);
+	figure_cell_of(s.figure, "stock", 0)->wrong = true;
 	assert_false(comparison_may_lose(&s.results, s.figure, 0, "stock", "onecopy", 0.95));
 	finish();
 	cells = s.comparison->cells;
@@ -181,9 +181,19 @@ EXPERIMENT(wrong_bytes_compare_with_nothing)
 	assert_int_equal(s.comparison->lost, 0);
 	assert_int_equal(s.comparison->groups[0].cells, 1);
 	assert_float_equal(s.comparison->groups[0].ratio.median, 1, 1e-9);
-	figure_add(s.figure, figure_cell_of(s.figure, "onecopy", 1), 0, NAN);
+	figure_cell_of(s.figure, "onecopy", 1)->wrong = true;
 	finish();
 	assert_int_equal(s.comparison->cells[1].verdict, VERDICT_WRONG);
+}
+
+EXPERIMENT(a_control_with_wrong_bytes_lets_nothing_be_lost)
+{
+	add("stock", 0, 4);
+	add("onecopy", 0, 40);
+	add("control", 0, 4);
+	figure_cell_of(s.figure, "control", 0)->wrong = true;
+	finish();
+	assert_int_equal(s.comparison->cells[0].verdict, VERDICT_WRONG);
 }
 
 EXPERIMENT(means_are_of_rounds_that_have_all_cells)

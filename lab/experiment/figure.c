@@ -95,10 +95,6 @@ struct figure_cell *figure_cell_of(const struct figure *figure, const char *seri
 
 void figure_add(struct figure *figure, struct figure_cell *cell, unsigned int round, double sample)
 {
-	if (isnan(sample)) {
-		cell->wrong = true;
-		return;
-	}
 	if (!cell->samples) {
 		cell->samples = must(malloc(figure->rounds * sizeof(double)));
 		for (unsigned int r = 0; r < figure->rounds; r++)

@@ -25,9 +25,14 @@ enum {
 };
 
 /* Not of a figure without values, nor of Barrier, which has no bytes to be drawn over. */
+/* Of no value at all gnuplot draws nothing, and ends. */
 static bool is_drawn(const struct figure *figure)
 {
-	return figure->series_count && figure->x[0];
+	bool any = false;
+
+	for (unsigned int i = 0; i < figure->series_count * figure->x_count && !any; i++)
+		any = figure->cells[i].count || !isnan(figure->cells[i].plans);
+	return any && figure->x[0];
 }
 
 /* The first comparison of a group has its pictures, if any of its figures is drawn. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -122,7 +123,11 @@ static void add_sample(struct reader *reader, const char *line)
 		return;
 	}
 	cell = figure_cell(figure, figure_series(figure, run->variant->name), x);
-	figure_add(figure, cell, reader->round, value);
+	/* Of what has delivered wrong bytes programs print nan. */
+	if (isnan(value))
+		cell->wrong = true;
+	else
+		figure_add(figure, cell, reader->round, value);
 	if (count == 5)
 		figure_add_spread(figure, cell, reader->round, spread);
 	reader->run->values++;

@@ -96,13 +96,13 @@ static void compared_text(const struct compared *cell, char text[64])
 		snprintf(text, 64, "\t");
 	else
 		snprintf(text, 64, "%.2f\t%.0f", cell->limit->value.median,
-			 100 * cell->limit->value.median / cell->subject->value.median);
+			 100 * cell->limit->value.median / median_of(cell->subject));
 }
 
 static void add_compared(struct table *table, const struct comparison *comparison,
 			 const struct compared *cell)
 {
-	static const char *const verdicts[] = { "", "won", "LOST", "wrong bytes" };
+	static const char *const verdicts[VERDICTS] = { "", "won", "LOST", "wrong bytes" };
 	char at[32] = "-", stock[32], subject[32], ratio[40], control[40], limit[64] = "";
 
 	if (!cell->stock || !cell->subject)
@@ -274,6 +274,8 @@ static json_t *cell_json(const struct figure *figure, unsigned int series, unsig
 	if (cell->spread)
 		json_object_set(json, "spread", spread);
 	json_decref(spread);
+	if (cell->wrong)
+		json_object_set_new(json, "wrong_bytes", json_true());
 	if (!isnan(cell->plans))
 		json_object_set_new(json, "plans", json_real(cell->plans));
 	if (!isnan(cell->closed))
@@ -299,7 +301,8 @@ static json_t *figure_json(const struct figure *figure)
 
 static json_t *comparison_json(const struct comparison *comparison)
 {
-	static const char *const verdicts[] = { "no difference", "won", "lost", "wrong bytes" };
+	static const char *const verdicts[VERDICTS] = { "no difference", "won", "lost",
+							"wrong bytes" };
 	json_t *cells = json_array(), *groups = json_array();
 
 	for (unsigned int i = 0; i < comparison->cell_count; i++) {

@@ -62,7 +62,7 @@ bool shm_barrier_stop(const struct shm_barrier *barrier);
 /* All ranks call it: rank 0's word, on all. By the flag and two waits. */
 bool shm_barrier_tell(struct shm_barrier *barrier, bool word);
 
-/* A count of failures; forgotten by one rank between two waits, when all have looked. */
+/* A count of failures. One rank may forget them between two waits, if it alone looks there. */
 void shm_barrier_add_failure(struct shm_barrier *barrier);
 bool shm_barrier_failed(const struct shm_barrier *barrier);
 void shm_barrier_forget_failures(struct shm_barrier *barrier);

@@ -66,8 +66,8 @@ int oci_pmpi_start(const struct oci_mpi_call *call, oci_native *native, MPI_Comm
 	struct oci_pmpi_request *self;
 	int result, code;
 
-	if (!state || !request || !served(state, call) || !has_team(state, call) ||
-	    !oci_pmpi_sane(call, state))
+	if (!state || !request || !oci_pmpi_sane(call, state) || !served(state, call) ||
+	    !has_team(state, call))
 		return native(call, comm, request);
 	self = oci_pmpi_request_get(state, false);
 	result = oci_mpi_start(&state->mpi, self ? &self->mpi : NULL, call, &code);

@@ -266,14 +266,25 @@ static void expose(const struct oc_team *team, const struct oc_call *call,
 						   bytes);
 }
 
+/* What a choice goes by: the message's bytes, 0 where ranks may differ in them; an element's. */
+static size_t bytes_of(const struct oc_call *call)
+{
+	return oci_is_v(call->collective) ? 0 : call->bytes;
+}
+
+/* An abandoned call may have no operation. */
+static size_t unit_of(const struct oc_call *call)
+{
+	return oci_is_reduction(call->collective) && call->op ? call->op->bytes : 1;
+}
+
 static struct oci_choice choose(struct oc_team *team, const struct oc_call *call,
 				enum oci_form form)
 {
 	struct oci_shape shape = {
 		.collective = call->collective,
-		.bytes = oci_is_v(call->collective) ? 0 : call->bytes,
-		/* An abandoned call may have no operation. */
-		.unit = oci_is_reduction(call->collective) && call->op ? call->op->bytes : 1,
+		.bytes = bytes_of(call),
+		.unit = unit_of(call),
 		.size = team->team.size,
 		.hierarchy = team->team.hierarchy,
 		.oversubscribed = team->team.oversubscribed,
@@ -324,6 +335,8 @@ void oci_recent_forget(struct oc_team *team)
 	for (unsigned int c = 0; c < OC_COLLECTIVES; c++) {
 		struct oci_recent *recent = team->recent[c];
 
+		if (recent)
+			recent->left.is = false;
 		if (!recent || !recent->cached)
 			continue;
 		oci_cache_put(recent->cached);
@@ -361,6 +374,31 @@ static void make_ready(struct oc_team *team, const struct oc_call *call, struct 
 	ready->bound = oci_bound_create(ready);
 }
 
+static bool is_left(const struct oci_recent *recent, const struct oc_call *call, enum oci_form form)
+{
+	return recent && recent->left.is && recent->left.form == form &&
+	       recent->left.in_place == trades(call) && recent->left.bytes == bytes_of(call) &&
+	       recent->left.unit == unit_of(call);
+}
+
+/* To the MPI, and remembers that. Without memory for it, it is decided anew each time. */
+static int leave(struct oc_team *team, const struct oc_call *call, enum oci_form form)
+{
+	struct oci_recent **recent = &team->recent[call->collective];
+
+	if (!*recent)
+		*recent = calloc(1, sizeof(**recent));
+	if (*recent) {
+		(*recent)->left.is = true;
+		(*recent)->left.in_place = trades(call);
+		(*recent)->left.form = form;
+		(*recent)->left.bytes = bytes_of(call);
+		(*recent)->left.unit = unit_of(call);
+	}
+	oci_count_left(call->collective);
+	return OC_HAND_BACK;
+}
+
 /* Decides anew and remembers. 0, OC_HAND_BACK or -errno. */
 static int decide(struct oc_team *team, const struct oc_call *call, enum oci_form form)
 {
@@ -370,10 +408,8 @@ static int decide(struct oc_team *team, const struct oc_call *call, enum oci_for
 	struct oci_cached *cached;
 	int error = -ENOMEM;
 
-	if (choice.algorithm == OCI_CHOICE_MPI) {
-		oci_count_back(call->collective, OC_LEFT_TO_MPI);
-		return OC_HAND_BACK;
-	}
+	if (choice.algorithm == OCI_CHOICE_MPI)
+		return leave(team, call, form);
 	key = key_of(team, call, choice);
 	if (!recent)
 		recent = calloc(1, sizeof(*recent));
@@ -422,6 +458,10 @@ int oci_operation_prepare(struct oc_team *team, const struct oc_call *call, enum
 	if (form == OCI_NONBLOCKING && !team->team.mapped)
 		form = OCI_BLOCKING;
 	if (!is_recent(recent, call, form)) {
+		if (is_left(recent, call, form)) {
+			oci_count_left(call->collective);
+			return OC_HAND_BACK;
+		}
 		error = decide(team, call, form);
 		if (error)
 			return error;
@@ -518,7 +558,7 @@ int oc_team_abandon(struct oc_team *team, const struct oc_call *call, int error)
 	if (result)
 		return result;
 	if (left_to_mpi(team, call)) {
-		oci_count_back(call->collective, OC_LEFT_TO_MPI);
+		oci_count_left(call->collective);
 		return OC_HAND_BACK;
 	}
 	return oci_team_fail(&team->team, error, -1,

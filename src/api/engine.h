@@ -54,6 +54,12 @@ struct oci_recent {
 	unsigned int count;
 	uint8_t moved;
 	bool counted;
+	/* The last ones that the selector left to the MPI; if there were any. */
+	struct {
+		bool is, in_place;
+		enum oci_form form;
+		size_t bytes, unit;
+	} left;
 };
 
 struct oc_team {
@@ -196,5 +202,7 @@ void oci_counts_add(struct oc_team *team, const struct oci_exec *x);
 /* Adds a team's counts to the process's; with engine.lock held. */
 void oci_counts_merge(struct oci_counts *counts);
 void oci_count_back(enum oc_collective collective, const char *reason);
+/* The same with OC_LEFT_TO_MPI, in some nanoseconds. */
+void oci_count_left(enum oc_collective collective);
 
 #endif

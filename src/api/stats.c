@@ -36,6 +36,7 @@ static struct {
 	struct {
 		uint64_t calls, bytes; /* atomic */
 	} levels[OC_COLLECTIVES];
+	uint64_t left[OC_COLLECTIVES]; /* calls; atomic, and not in `back` yet */
 	struct back *back;
 	unsigned int backs, room;
 	pthread_mutex_t lock; /* guards back */
@@ -205,32 +206,56 @@ static bool is_same(const char *a, const char *b)
 	return a == b || !strcmp(a, b);
 }
 
-void oc_count_handed_back(const char *collective, const char *reason)
+/* With the lock. NULL: no memory. */
+static struct back *back_of(const char *collective, const char *reason)
 {
-	struct back *back = NULL;
-
-	pthread_mutex_lock(&stats.lock);
-	for (unsigned int i = 0; i < stats.backs && !back; i++) {
+	for (unsigned int i = 0; i < stats.backs; i++)
 		if (is_same(stats.back[i].collective, collective) &&
 		    is_same(stats.back[i].reason, reason))
-			back = &stats.back[i];
-	}
-	if (!back && stats.backs == stats.room) {
+			return &stats.back[i];
+	if (stats.backs == stats.room) {
 		unsigned int room = stats.room ? 2 * stats.room : 16;
 		struct back *grown = realloc(stats.back, room * sizeof(*grown));
 
-		if (grown) {
-			stats.back = grown;
-			stats.room = room;
-		}
+		if (!grown)
+			return NULL;
+		stats.back = grown;
+		stats.room = room;
 	}
-	if (!back && stats.backs < stats.room) {
-		back = &stats.back[stats.backs++];
-		*back = (struct back){ collective, reason, 0 };
-	}
+	stats.back[stats.backs] = (struct back){ collective, reason, 0 };
+	return &stats.back[stats.backs++];
+}
+
+static void count_backs(const char *collective, const char *reason, uint64_t calls)
+{
+	struct back *back;
+
+	pthread_mutex_lock(&stats.lock);
+	back = back_of(collective, reason);
 	if (back)
-		back->calls++;
+		back->calls += calls;
 	pthread_mutex_unlock(&stats.lock);
+}
+
+void oc_count_handed_back(const char *collective, const char *reason)
+{
+	count_backs(collective, reason, 1);
+}
+
+/* Relaxed, as below. */
+void oci_count_left(enum oc_collective collective)
+{
+	__atomic_fetch_add(&stats.left[collective], 1, __ATOMIC_RELAXED);
+}
+
+static void add_left(void)
+{
+	for (int c = 0; c < OC_COLLECTIVES; c++) {
+		uint64_t calls = __atomic_exchange_n(&stats.left[c], 0, __ATOMIC_RELAXED);
+
+		if (calls)
+			count_backs(oci_collective_name(c), OC_LEFT_TO_MPI, calls);
+	}
 }
 
 /* Relaxed: they are added up at the end. */
@@ -317,6 +342,7 @@ static json_t *stats_json(int world_rank, int world_size, const char *host)
 	for (unsigned int i = 0; i < all.used; i++)
 		json_array_append_new(served, count_json(&all.count[i]));
 	free(all.count);
+	add_left();
 	pthread_mutex_lock(&stats.lock);
 	for (unsigned int i = 0; i < stats.backs; i++)
 		json_array_append_new(back, json_pack("{s:s, s:s, s:I}", "collective",

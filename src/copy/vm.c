@@ -116,12 +116,13 @@ static uint64_t read_alone; /* atomic, a hint; while there were few */
 
 static bool were_few(size_t bytes)
 {
-	uint64_t before = oci_load_relaxed(&read_alone);
+	uint64_t now = oci_load_relaxed(&read_alone);
 
-	if (before >= FEW_BYTES)
+	if (now >= FEW_BYTES)
 		return false;
-	oci_store_relaxed(&read_alone, before + bytes);
-	return true;
+	now += bytes;
+	oci_store_relaxed(&read_alone, now);
+	return now < FEW_BYTES;
 }
 
 static bool is_ours(uint64_t address, size_t bytes)

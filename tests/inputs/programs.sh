@@ -28,6 +28,7 @@ expect 2 "usage" "touch" bench/oc_bench_heap "" "" 1 no-such-work
 expect 2 "usage" "rounds" bench/oc_bench_heap "" "" 0
 expect 1 "/no/such.so was not preloaded" "path" bench/oc_bench_heap /no/such.so "" 1
 expect 2 "'0' is not a number of bytes" "1 to 1024G" tools/onecopy/onecopy-collectives-openmpi --sizes 0
+expect 2 "--tolerate and --overlap" "exclude each other" tools/onecopy/onecopy-collectives-openmpi --overlap --tolerate osu
 expect 2 "'slow' is not a way to measure" "first-1000, or all" tools/onecopy/onecopy-collectives-openmpi --ways osu,slow
 expect 2 "WAY/COLLECTIVE/BYTES" "osu/bcast/1024" tools/onecopy/onecopy-collectives-openmpi --cells osu/bcast
 expect 2 "'--slow'" "--quick" bench/oc_bench_engine --slow

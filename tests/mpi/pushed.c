@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { MOST = 3 << 20, GUARD = 64, ROUNDS = 400, TAG = 3 };
-/* So large that the first ones are shared; either rank reads less than 8 MiB in all. */
+/* So large that the first ones would be shared; either rank reads less than 8 MiB in all. */
 enum { FEW_BYTES = 2 << 20, FEW_ROUNDS = 6 };
 enum { STEP = 31, NOISE = MOST + 2 * ROUNDS * STEP };
 

@@ -42,7 +42,7 @@ struct program {
 	size_t rank_bytes, rank_rows;  /* of the matrix of asp as in the paper; 0: another one */
 };
 
-/* What is compared. One of the variants is `stock`. */
+/* What is compared: with the first variant, the base, all others. */
 struct set {
 	const struct program *programs;
 	const struct variant *variants;
@@ -57,11 +57,10 @@ struct set {
  * Sizes are such that stock spends a third and more of a program's time in MPI on 2 ranks, also
  * where their cores share a cache (EPYC of docs/results, 2026-11-24: 34 to 60 %), and that a run
  * takes half a second with its start: a rank has as little to compute as one of many. intsort is
- * not here, as at no size more than a quarter of its time is communication.
+ * not here, as at no size more than a quarter of its time is communication. Of hpcc a part's time
+ * is told.
  */
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
-static const char stock[] = "stock";
 
 static const struct program programs[] = {
 	{ .name = "asp",
@@ -120,7 +119,7 @@ static const struct program programs[] = {
 };
 
 static const struct variant variants[] = {
-	{ .name = stock },
+	{ .name = "stock" },
 	{ .name = "onecopy", .onecopy = true },
 	{ .name = "shared heap", .onecopy = true, .shared_heap = true },
 };
@@ -159,7 +158,7 @@ static const struct program papers[] = {
 
 static const struct variant paper_variants[] = {
 	{ .name = "two copies", .two_copies = true },
-	{ .name = stock },
+	{ .name = "stock" },
 	{ .name = "onecopy", .onecopy = true },
 	{ .name = "shared heap", .onecopy = true, .shared_heap = true },
 };
@@ -173,7 +172,8 @@ static const struct set paper = {
 	.about =
 		"ASP of Ma et al., Kernel Assisted Collective Intra-node MPI Communication (ICPP "
 		"2011),\nTable I: rows of 64 KiB (Zoot) and 128 KiB (IG), as many on a rank as on a "
-		"core there;\n64 rows are broadcast, not all. stock: one copy, by CMA.",
+		"core there;\n64 rows are broadcast, not all. Ratios are over two copies, as the paper's. stock: "
+		"one copy, by CMA.",
 };
 
 /* A program under an MPI. */
@@ -203,6 +203,11 @@ static struct {
 static const struct set *set_of(const struct bench_choice *options)
 {
 	return options->paper ? &paper : &usual;
+}
+
+static const char *base_name(void)
+{
+	return demo.set->variants[0].name;
 }
 
 void bench_programs_check(const struct bench_choice *options)
@@ -280,10 +285,11 @@ static const char *trouble(const struct job *job)
 		return "it is not there; build it (make), with libopenmpi-dev, libmpich-dev and "
 		       "gfortran installed";
 	if (program->runs)
-		return job->mpi == LAUNCH_MPICH ? "Debian's is for Open MPI" :
+		return job->mpi == LAUNCH_MPICH ?
+			       "it is run under Open MPI alone, as Debian has it" :
 		       program_on_path(program->runs) ?
-						  NULL :
-						  "it is not on PATH; install the package hpcc";
+			       NULL :
+			       "it is not on PATH; install the package hpcc";
 	if (program->script && !has_mpi4py(job->mpi))
 		return job->mpi == LAUNCH_OPENMPI ?
 			       "it needs mpi4py; install python3-mpi4py" :
@@ -352,7 +358,7 @@ static int read_result(struct job *job, const json_t *line, double values[METRIC
 		const json_t *number = json_object_get(line, keys[m]);
 
 		values[m] = NAN;
-		if (!number && m == IN_MPI)
+		if (m == IN_MPI && job->program->runs)
 			continue;
 		if (!json_is_number(number)) {
 			say("%s: '%s' is missing from its result", name, keys[m]);
@@ -463,7 +469,7 @@ static void plan_figures(enum launcher mpi, unsigned int count)
 		figure->row = rows[m];
 		figure->about =
 			m ? "What of the total time a rank is in MPI, on average." :
-			    "By the program's own clock, behind MPI_Init; the slowest rank's.";
+			    "By the program's own clock, behind MPI_Init; the slowest rank's; of hpcc, a part's.";
 		figure->x_names = demo.names[mpi];
 		figure->x_name = "program";
 		figure->x_is_bytes = false;
@@ -473,12 +479,10 @@ static void plan_figures(enum launcher mpi, unsigned int count)
 			figure_series(figure, set->variants[v].name);
 		demo.figures[mpi][m] = figure;
 	}
-	for (unsigned int v = 0; v < set->variant_count; v++) {
-		struct comparison *c;
+	for (unsigned int v = 1; v < set->variant_count; v++) {
+		struct comparison *c = results_compare(demo.results, (unsigned int)mpi, base_name(),
+						       set->variants[v].name);
 
-		if (set->variants[v].name == stock)
-			continue;
-		c = results_compare(demo.results, (unsigned int)mpi, stock, set->variants[v].name);
 		c->title = results_text(demo.results, "%.20s %.20s, %u ranks", info->name,
 					info->version, demo.options->ranks);
 		c->stem = info->word;
@@ -590,7 +594,8 @@ static const struct compared *cell_of(const struct comparison *comparison, int m
 
 static const char *verdict(const struct compared *cell)
 {
-	static const char *const words[] = { "no difference", "faster", "slower" };
+	static const char *const words[VERDICTS] = { "no difference", "faster", "slower",
+						     "wrong bytes" };
 
 	return cell->ratio.coverage < 0.95 ? "not judged" : words[cell->verdict];
 }
@@ -598,8 +603,8 @@ static const char *verdict(const struct compared *cell)
 static void add_row(int mpi, int metric, unsigned int x, struct table *table)
 {
 	struct figure *const *figures = demo.figures[mpi];
-	const struct figure_cell *base = figure_cell_of(figures[metric], stock, x);
-	const struct figure_cell *total = figure_cell_of(figures[TOTAL], stock, x);
+	const struct figure_cell *base = figure_cell_of(figures[metric], base_name(), x);
+	const struct figure_cell *total = figure_cell_of(figures[TOTAL], base_name(), x);
 	char row[512], value[32];
 	int length;
 
@@ -630,16 +635,14 @@ static void print_mpi(int mpi, FILE *out)
 					     "bound to hardware threads" };
 	struct table table = { .align = "llrrrlrlrl" };
 	const struct figure *figure = demo.figures[mpi][TOTAL];
-	char head[256] = "\t\t%\tstock, ms";
+	char head[256];
 
 	if (!figure)
 		return;
-	for (unsigned int v = 0; v < demo.set->variant_count; v++) {
-		if (demo.set->variants[v].name != stock)
-			snprintf(head + strlen(head), sizeof(head) - strlen(head),
-				 "\t%s, ms\tstock / %s", demo.set->variants[v].name,
-				 demo.set->variants[v].name);
-	}
+	snprintf(head, sizeof(head), "\t\t%%\t%s, ms", base_name());
+	for (unsigned int v = 1; v < demo.set->variant_count; v++)
+		snprintf(head + strlen(head), sizeof(head) - strlen(head), "\t%s, ms\t%s / %s",
+			 demo.set->variants[v].name, base_name(), demo.set->variants[v].name);
 	fprintf(out, "\n%s %s, %u ranks, %s\n\n", launcher_info((enum launcher)mpi)->name,
 		launcher_info((enum launcher)mpi)->version, demo.options->ranks,
 		bound[demo.binding]);
@@ -671,7 +674,7 @@ static void print_skipped(FILE *out)
 /* Of the total times, over the MPIs. */
 static void judge(const char *subject, char *text, size_t n)
 {
-	unsigned int counts[3] = { 0 }, programs = 0;
+	unsigned int counts[VERDICTS] = { 0 }, programs = 0;
 	double ratios[JOBS_MOST];
 
 	for (unsigned int c = 0; c < demo.results->comparison_count; c++) {
@@ -704,11 +707,9 @@ static void say_verdict(void)
 			    results->complete, STATS_MIN_RUNS);
 		return;
 	}
-	for (unsigned int v = 0; v < demo.set->variant_count; v++) {
+	for (unsigned int v = 1; v < demo.set->variant_count; v++) {
 		size_t length = strlen(text);
 
-		if (demo.set->variants[v].name == stock)
-			continue;
 		snprintf(text + length, sizeof(text) - length, "%s", length ? "; " : "");
 		judge(demo.set->variants[v].name, text + strlen(text), sizeof(text) - strlen(text));
 	}
@@ -722,14 +723,15 @@ static void print_tables(const struct results *results, FILE *out)
 		print_mpi(mpi, out);
 	print_skipped(out);
 	fprintf(out,
-		"\n%%: of stock's total time. in MPI: what a rank spends in MPI, on average. A "
+		"\n%%: of the total time of %s. in MPI: what a rank spends in MPI, on average. A "
 		"program is\nfaster or slower where the interval leaves out 1; without any "
-		"difference one in 20 would be.\n\nEvery run was verified:\n");
+		"difference one in 20 would be.\n\nEvery run was verified:\n",
+		base_name());
 	for (unsigned int p = 0; p < demo.set->program_count; p++) {
 		const struct program *program = &demo.set->programs[p];
 
 		if (!demo.options->only || !strcmp(demo.options->only, program->name))
-			fprintf(out, "  %-10s %s\n", program->name, program->checks);
+			fprintf(out, "  %-11s %s\n", program->name, program->checks);
 	}
 }
 

@@ -68,7 +68,8 @@ SCENARIO(messages)
 
 enum { RUNS = 10 };
 
-/* Of a whole run of the program. `more`: a variable to set, or NULL; `must`: some. */
+/* Of a whole run of the program. `more`: a variable to set, or NULL; `argument`: of the program, or
+ * NULL; then none is pushed; `must`: some. */
 static long push(const char *more, const char *argument, bool must)
 {
 	struct job job = job_mpi(2, "pushed");
