@@ -79,6 +79,26 @@ static void ask(struct mpi_found *found)
 	pclose(stream);
 }
 
+bool mpi_ask(struct mpi_found *found, const char *launcher)
+{
+	const char *name = strrchr(launcher, '/');
+	char real[PATH_MAX];
+	bool known = false;
+
+	*found = (struct mpi_found){ .name = "" };
+	name = name ? name + 1 : launcher;
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
+		known |= !strcmp(launchers[i], name);
+	if (!known)
+		return false;
+	if (name != launcher)
+		snprintf(found->launcher, sizeof(found->launcher), "%s", launcher);
+	else if (!on_path(launcher, found->launcher, real))
+		return false;
+	ask(found);
+	return true;
+}
+
 int mpi_find(struct mpi_found *found, int room)
 {
 	/* mpirun, mpiexec and their links are one launcher, which looks at what it was called. */

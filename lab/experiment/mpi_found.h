@@ -15,6 +15,10 @@ struct mpi_found {
 /* Asks each launcher once (a few ms); how many were found, at most `room`. */
 int mpi_find(struct mpi_found *found, int room);
 
+/* The same of one launcher, as the shell would find it; false: it is not there, or none by its
+ * name. */
+bool mpi_ask(struct mpi_found *found, const char *launcher);
+
 /* Would the shell find it? */
 bool program_on_path(const char *name);
 

@@ -92,16 +92,6 @@ static int print_plan(const struct info_choice *options)
 	return 1;
 }
 
-/* Open MPI keeps its inner layout within 4.1.x; the component checks the same when it is loaded. */
-static bool is_same_minor(const char *a, const char *b)
-{
-	int major[2], minor[2];
-
-	return sscanf(a, "%d.%d", &major[0], &minor[0]) == 2 &&
-	       sscanf(b, "%d.%d", &major[1], &minor[1]) == 2 && major[0] == major[1] &&
-	       minor[0] == minor[1];
-}
-
 /* What there is of our own to be put under programs, found once. */
 struct found {
 	struct part part[PARTS];
@@ -131,6 +121,7 @@ static const char *version_trouble(const struct found *found, const struct mpi_f
 	static char text[256];
 	const char *version = mpi->version;
 	const struct part *component = &found->part[PART_OPEN_MPI];
+	struct part other = *component;
 	int major, minor;
 
 	if (!strcmp(mpi->name, "unknown") && !*version)
@@ -148,13 +139,15 @@ static const char *version_trouble(const struct found *found, const struct mpi_f
 	}
 	if (strcmp(mpi->name, "Open MPI"))
 		return "not served, unless its programs have MPICH's binary interface";
+	if (part_take(&other, version))
+		return "";
 	if (!component->found)
 		return "not served: onecopy's component was not found";
-	if (!*component->built_for || is_same_minor(version, component->built_for))
+	if (!*component->built_for)
 		return "";
 	snprintf(text, sizeof(text),
 		 "not served: the component was built for Open MPI %s, whose inner layout is "
-		 "another",
+		 "another; a build for this version can be installed beside it",
 		 component->built_for);
 	return text;
 }

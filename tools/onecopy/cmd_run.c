@@ -114,13 +114,14 @@ const struct option_set run_options = {
  * Where they find nothing although it is there, or was asked for, a sentence says so, also when
  * quiet: the job runs on.
  */
-static bool prepare_part(enum part_kind kind, char *words, size_t n)
+static bool prepare_part(enum part_kind kind, const char *command, char *words, size_t n)
 {
 	bool heap = kind == PART_HEAP;
 	const char *trouble;
 	struct part part;
 
 	part_find(kind, &part);
+	part_take_launchers(&part, command);
 	snprintf(words, n, "%s %s%s%s%s%s", part.name, part.path,
 		 *part.built_for ? ", built for " : "", *part.built_for ? part.mpi : "",
 		 *part.built_for ? " " : "", part.built_for);
@@ -148,9 +149,12 @@ static bool prepare(const struct run_choice *options)
 {
 	const char *settings = options->settings.text;
 	char words[PARTS][2 * PATH_MAX];
-	bool component = prepare_part(PART_OPEN_MPI, words[PART_OPEN_MPI], sizeof(words[0]));
-	bool library = prepare_part(PART_MPICH, words[PART_MPICH], sizeof(words[0]));
-	bool heap = options->heap && prepare_part(PART_HEAP, words[PART_HEAP], sizeof(words[0]));
+	const char *command = options->command[0];
+	bool component =
+		prepare_part(PART_OPEN_MPI, command, words[PART_OPEN_MPI], sizeof(words[0]));
+	bool library = prepare_part(PART_MPICH, command, words[PART_MPICH], sizeof(words[0]));
+	bool heap = options->heap &&
+		    prepare_part(PART_HEAP, command, words[PART_HEAP], sizeof(words[0]));
 
 	if (!component && !library) {
 		say("%s, and %s, so the program runs as without onecopy; build or install "

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "parts.h"
 
+#include "lab/experiment/mpi_found.h"
 #include "lab/harness/host.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,8 @@
 #define OLD_PATH_VARIABLE "OMPI_MCA_mca_component_path"
 /* What the dynamic linker takes for the end of a name in LD_PRELOAD. */
 #define PRELOAD_SEPARATORS ": "
+/* Of the folders of an installation that components lie in, in front of the version. */
+#define COMPONENT_STEM "/openmpi-"
 
 static const struct part known[PARTS] = {
 	[PART_OPEN_MPI] = { .name = "Open MPI component",
@@ -107,6 +111,83 @@ void part_find(enum part_kind kind, struct part *part)
 	snprintf(part->path, sizeof(part->path), "%s/%s", part->dir, part->file);
 }
 
+bool part_is_same_minor(const char *a, const char *b)
+{
+	int major[2], minor[2];
+
+	return sscanf(a, "%d.%d", &major[0], &minor[0]) == 2 &&
+	       sscanf(b, "%d.%d", &major[1], &minor[1]) == 2 && major[0] == major[1] &&
+	       minor[0] == minor[1];
+}
+
+/* Of ".../openmpi-4.1" the part before the version; 0: it has no such end, as in a build tree. */
+static int stem_of(const struct part *part)
+{
+	const char *name = strrchr(part->dir, '/');
+
+	if (part->kind != PART_OPEN_MPI || part->asked || !name ||
+	    strncmp(name, COMPONENT_STEM, strlen(COMPONENT_STEM)) != 0)
+		return 0;
+	return (int)(name - part->dir) + (int)strlen(COMPONENT_STEM);
+}
+
+bool part_take(struct part *part, const char *version)
+{
+	static char minor_text[32];
+	char dir[PATH_MAX];
+	int major, minor, stem = stem_of(part);
+
+	if (part->found && part_is_same_minor(part->built_for, version))
+		return true;
+	if (!stem || sscanf(version, "%d.%d", &major, &minor) != 2)
+		return false;
+	snprintf(dir, sizeof(dir), "%.*s%d.%d", stem, part->dir, major, minor);
+	if (!has_file(dir, part->file))
+		return false;
+	snprintf(minor_text, sizeof(minor_text), "%d.%d", major, minor);
+	snprintf(part->dir, sizeof(part->dir), "%s", dir);
+	snprintf(part->path, sizeof(part->path), "%s/%s", part->dir, part->file);
+	part->built_for = minor_text;
+	part->found = true;
+	return true;
+}
+
+static bool are_several(const struct part *part)
+{
+	char pattern[2 * PATH_MAX];
+	int stem = stem_of(part);
+	glob_t found = { 0 };
+	size_t count;
+
+	if (!stem)
+		return false;
+	snprintf(pattern, sizeof(pattern), "%.*s*/%s", stem, part->dir, part->file);
+	glob(pattern, 0, NULL, &found);
+	count = found.gl_pathc;
+	globfree(&found);
+	return count > !!part->found;
+}
+
+void part_take_launchers(struct part *part, const char *command)
+{
+	struct mpi_found mpi[8];
+	int count;
+
+	if (!are_several(part))
+		return;
+	if (mpi_ask(&mpi[0], command) && !strcmp(mpi[0].name, "Open MPI")) {
+		part_take(part, mpi[0].version);
+		return;
+	}
+	count = mpi_find(mpi, sizeof(mpi) / sizeof(mpi[0]));
+	for (int i = 0; i < count; i++) {
+		if (strcmp(mpi[i].name, "Open MPI") != 0)
+			continue;
+		part_take(part, mpi[i].version);
+		return;
+	}
+}
+
 const char *part_trouble(const struct part *part, bool load)
 {
 	static char text[1024];
@@ -179,12 +260,23 @@ static bool add_word(char **list, const char *word, bool in_front, const char *s
  * Where UCX watches mappings, one-sided atomics and accumulations of MPICH 4.0.2 give wrong results
  * with any malloc that is not the C library's (mimalloc and jemalloc preloaded, without us).
  */
-static bool tell_others(enum part_kind kind)
+static bool tell_others(const struct part *part)
 {
-	if (kind == PART_HEAP)
+	char path[PATH_MAX + 32], components[PATH_MAX] = "";
+	FILE *file;
+
+	if (part->kind == PART_HEAP)
 		return !setenv("UCX_MEM_EVENTS", "n", 0);
-	return kind != PART_OPEN_MPI || !*OC_PMIX_COMPONENTS ||
-	       !setenv("PMIX_MCA_mca_base_component_path", OC_PMIX_COMPONENTS, 0);
+	if (part->kind != PART_OPEN_MPI)
+		return true;
+	snprintf(path, sizeof(path), "%s/pmix-components", part->dir);
+	file = fopen(path, "re");
+	if (!file)
+		return true; /* of Open MPI 4.1 */
+	if (fscanf(file, "%4095[^\n]", components) != 1)
+		components[0] = '\0';
+	fclose(file);
+	return !*components || !setenv("PMIX_MCA_mca_base_component_path", components, 0);
 }
 
 int part_export(const struct part *part)
@@ -202,7 +294,7 @@ int part_export(const struct part *part)
 				    add_word(&list, part->path, false, PRELOAD_SEPARATORS));
 	if (done && component)
 		unsetenv(OLD_PATH_VARIABLE);
-	done = done && !setenv(variable, list, 1) && tell_others(part->kind);
+	done = done && !setenv(variable, list, 1) && tell_others(part);
 	free(list);
 	return done ? 0 : -ENOMEM;
 }

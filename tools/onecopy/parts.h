@@ -12,7 +12,8 @@ struct part {
 	const char *name;      /* "MPICH library" */
 	const char *file;      /* "libonecopy-pmpi.so" */
 	const char *mpi;       /* "MPICH", whose programs it serves; NULL: it goes with either */
-	const char *built_for; /* "4.0.2", the version of it that this build was made with, or "" */
+	const char *built_for; /* "4.0.2", the version of it that this build was made with, "5.0" of
+				* another build's component, or "" */
 	const char *needs;     /* the package to build it with */
 	const char *variable;  /* that says its directory: ONECOPY_PRELOAD_DIR */
 	enum part_kind kind;
@@ -27,6 +28,17 @@ void parts_take_variables(void);
 /* In the directory of its variable, else in the build tree or the installation that this executable
  * is in. */
 void part_find(enum part_kind kind, struct part *part);
+
+/* Is the inner layout of these versions of Open MPI one? It stays within 4.1.x and within 5.0.x. */
+bool part_is_same_minor(const char *a, const char *b);
+/*
+ * Of an installation with components of several builds: that for `version` of Open MPI, if it is
+ * there, instead of this build's. True: `part` is for that version.
+ */
+bool part_take(struct part *part, const char *version);
+/* The same for the launcher `command`, or the first one on PATH where it is none of Open MPI's. It
+ * is asked only where there are several components, as that takes some 20 ms. */
+void part_take_launchers(struct part *part, const char *command);
 
 /* Why programs cannot be told to load it, as a phrase; NULL: they can. load: tries to load it into
  * this process, too, and it is what the dynamic linker says. */
