@@ -119,7 +119,8 @@ static void refuse(const char *why, const char *version, const char *remedy)
 
 #define BUILD_ANEW "build onecopy against the MPI that runs"
 
-/* An MPICH that we are not built for deserves a word; any other MPI does not. */
+/* An MPICH that we are not built for deserves a word; of others the log tells who asks for it. Open
+ * MPI has the component. */
 static bool abi_fits(void)
 {
 	int (*get)(char *, int *) = (int (*)(char *, int *))find("PMPI_Get_library_version");
@@ -131,8 +132,13 @@ static bool abi_fits(void)
 	if (!get || get(version, &length))
 		return false;
 	abi = strstr(version, "MPICH ABI:");
-	if (!abi)
+	if (!abi) {
+		if (!strstr(version, "Open MPI"))
+			oci_info("this MPI does not say that it has MPICH's ABI, so its "
+				 "collectives stay its own: %.*s",
+				 (int)strcspn(version, "\n"), version);
 		return false;
+	}
 	/* MPICH's library of the standard's own ABI says the same, with other handles. */
 	if (dladdr((void *)get, &library_of) && strstr(library_of.dli_fname, "mpi_abi")) {
 		refuse("the program's MPI has the standard's ABI", version,

@@ -24,7 +24,7 @@ more=$(readelf -d "$1" | sed -n 's/.*NEEDED.*\[\(.*\)\].*/\1/p' |
 }
 
 # Stubs of an MPI, as serial programs have them in a library, are called as if it were not there; so
-# is MPICH's library of the standard's own ABI.
+# are MPICH's library of the standard's own ABI and an MPI that names none.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cat >"$scratch/stub.c" <<-'C'
@@ -32,12 +32,12 @@ cat >"$scratch/stub.c" <<-'C'
 	int MPI_Init(int *c, char ***v) { (void)c; (void)v; return 0; }
 	int MPI_Allreduce(const void *in, void *out, int count, int type, int op, int comm)
 	{ (void)type; (void)op; (void)comm; memcpy(out, in, 4 * count); return 0; }
-	#ifdef ABI
+	#ifdef TEXT
 	#define ALSO(name) __attribute__((weak, alias("MPI_" #name)))
 	ALSO(Init) int PMPI_Init(int *, char ***);
 	ALSO(Allreduce) int PMPI_Allreduce(const void *, void *, int, int, int, int);
 	int PMPI_Get_library_version(char *text, int *length)
-	{ strcpy(text, "MPICH Version: 5.0.0\nMPICH ABI: " ABI "\n"); *length = strlen(text); return 0; }
+	{ strcpy(text, TEXT "\n"); *length = strlen(text); return 0; }
 	#endif
 C
 cat >"$scratch/main.c" <<-'C'
@@ -50,16 +50,20 @@ cat >"$scratch/main.c" <<-'C'
 	}
 C
 case $1 in *asan* | *tsan*) preload= ;; *) preload=$1 ;; esac
-for name in stub mpi_abi; do
-	[ "$name" = stub ] && abi= || abi='-DABI="17:0:5"'
-	cc ${abi:+"$abi"} -shared -fPIC -o "$scratch/lib$name.so" "$scratch/stub.c"
+for name in stub mpi_abi vendor; do
+	case $name in
+	stub) text= ;;
+	mpi_abi) text='-DTEXT="MPICH Version: 5.0.0\nMPICH ABI: 17:0:5"' ;;
+	vendor) text='-DTEXT="Vendor MPI 1.0"' ;;
+	esac
+	cc ${text:+"$text"} -shared -fPIC -o "$scratch/lib$name.so" "$scratch/stub.c"
 	cc -o "$scratch/$name" "$scratch/main.c" "$scratch/lib$name.so"
-	said=$(LD_PRELOAD=$preload "$scratch/$name" 2>&1) || {
+	said=$(ONECOPY_LOG=info LD_PRELOAD=$preload "$scratch/$name" 2>&1) || {
 		echo "$1: a program with $name is not as without it: $said" >&2
 		exit 1
 	}
 	case $name-$said in
-	stub- | mpi_abi-*"the standard's ABI"*) ;;
+	stub- | mpi_abi-*"the standard's ABI"* | vendor-*"does not say"*"Vendor MPI 1.0"*) ;;
 	*)
 		[ -n "$preload" ] || continue
 		echo "$1: of a program with $name it says '$said'" >&2
