@@ -288,7 +288,10 @@ static void put_picture(const struct results *results, const struct figure *figu
 		begin(out, png, stem, 900, 560, 12);
 		fputs("set title ", out);
 		put_title(results, figure->title,
-			  predicted ? ": predicted (lines), measured (points)" : "", out);
+			  !predicted	   ? "" :
+			  figure->measured ? ": predicted (lines), measured (points)" :
+					     ": predicted",
+			  out);
 		fputs(" noenhanced\nset key outside right noenhanced\n", out);
 		put_x_axis(figure, figure->x_count, out);
 		put_y_axis(figure, out);

@@ -182,8 +182,8 @@ const struct option_set bench_options = {
 			  "MPI: two copies, one copy (stock), onecopy, shared heap",
 			  AT(paper) },
 			{ "only", 0, "PROGRAM",
-			  "One of asp, cg, heat, halo, train, gradients and shuffle; with --paper '64 KiB' or "
-			  "'128 KiB'",
+			  "One of asp, cg, heat, halo, train, gradients, shuffle, hpcc-ptrans and hpcc-ring; "
+			  "with --paper '64 KiB' or '128 KiB'",
 			  OPTION_TEXT, AT(only) },
 			{ "mpirun-mpich", 0, "CMD", "MPICH's launcher (default: what is on PATH)",
 			  OPTION_TEXT, AT(mpirun_mpich) },
