@@ -190,12 +190,17 @@ void oci_invite_forget_dead(void)
 }
 
 /* With the lock held. Of messages that caches do not hold the first reads are shared: programs of a
- * few gain by it. Others may lose more by slots than they gain, by the machine. */
+ * few gain by it on most machines. Others may lose more by slots than they gain, by the machine. */
 static struct oci_invitee_way way_of(struct oci_invitee *near, size_t bytes)
 {
 	unsigned int length = oci_learned_length(bytes);
 	struct oci_invitee_way way;
+	uint8_t advice =
+		length && !near->reads[length] ? oci_learned_advice(&near->learned[length - 1]) : 0;
 
+	/* Where shorter ones have shown which way is quicker here, the first ones go so. */
+	if (advice)
+		near->word[length] = advice;
 	way.shared = oci_learned_way(&near->learned[length], &near->word[length], length,
 				     near->reads[length]++, false, &way.tries);
 	return way;

@@ -111,6 +111,11 @@ static bool slots_win(const struct oci_learned *learned)
 	return (uint64_t)learned->best[true] * 5 < (uint64_t)learned->best[false] * 4;
 }
 
+uint8_t oci_learned_advice(const struct oci_learned *learned)
+{
+	return !learned->decided ? 0 : slots_win(learned) ? OCI_LEARNED_SLOTS : OCI_LEARNED_AT_ONCE;
+}
+
 /* New slots look slower than they are: only after all tries are they known to lose. */
 static bool is_known(const struct oci_learned *learned, const struct pace *pace)
 {

@@ -72,6 +72,8 @@ bool oci_learned_look(const uint8_t *word, unsigned int length, uint64_t seq, bo
 /* That, of one copy more. *tries: oci_learned_tell() is to be told how long the operation took. */
 bool oci_learned_way(struct oci_learned *learned, uint8_t *word, unsigned int length, uint64_t seq,
 		     bool gaps, bool *tries);
+/* What a longer copy's byte may be set to before the first one; 0: nothing is decided yet. */
+uint8_t oci_learned_advice(const struct oci_learned *learned);
 /* An operation of copies of that length, which copied so many bytes in all. */
 void oci_learned_tell(struct oci_learned *learned, uint8_t *word, unsigned int length, bool slot,
 		      size_t bytes, uint64_t ns);

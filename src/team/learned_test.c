@@ -105,6 +105,25 @@ TEST(quicker_way_is_taken)
 	}
 }
 
+/* A longer copy is advised the way that a shorter one was found to be quicker by. */
+TEST(what_was_found_is_advice)
+{
+	for (int slots = 0; slots < 2; slots++) {
+		struct machine m = { .length = OCI_LEARNED_EMPTIES - 1,
+				     .ns = { slots ? 200000 : 100000, slots ? 100000 : 200000 } },
+			       longer = { .length = OCI_LEARNED_EMPTIES };
+
+		assert_int_equal(oci_learned_advice(&m.rank[0]), 0);
+		copies_until_trying(&m);
+		assert_int_equal(oci_learned_advice(&m.rank[0]), 0);
+		copies_until_decided(&m, 1);
+		/* Who has decided for all, and knows it. */
+		longer.word = oci_learned_advice(&m.rank[0]) ?: oci_learned_advice(&m.rank[1]);
+		assert_int_equal(longer.word, slots ? OCI_LEARNED_SLOTS : OCI_LEARNED_AT_ONCE);
+		assert_int_equal(oci_learned_look(&longer.word, longer.length, 1, false), slots);
+	}
+}
+
 /* A small difference is looked at for longer than a large one. */
 TEST(doubtful_case_takes_more_copies)
 {

@@ -60,7 +60,7 @@ mpiexec=$(make_variable . MPIEXEC)
 # Programs stay built, so that both sides run the same ones; Open MPI is to start more ranks than
 # there are cores, and as root in a container. Nothing of a surrounding `onecopy run` may be left.
 export MPITEST_CLEANUP=0 MPITEST_TIMEOUT_MULTIPLIER=${MPITEST_TIMEOUT_MULTIPLIER:-1}
-export OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset LD_PRELOAD OMPI_MCA_mca_base_component_path ONECOPY_STATS_DIR
 
