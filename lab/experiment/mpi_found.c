@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const launchers[] = { "mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich",
+static const char *const launchers[] = { "mpirun",	    "mpiexec", "mpirun.openmpi",
+					 "mpiexec.openmpi", "orterun", "mpirun.mpich",
 					 "mpiexec.hydra" };
 
 /* The file that the shell would run for `name`, into `file`; `real` with links resolved. */

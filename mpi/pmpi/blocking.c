@@ -167,7 +167,32 @@ bool oci_pmpi_sane(const struct oci_mpi_call *c, struct oci_pmpi_comm *state)
 	return !aliased(c, state->mpi.rank, state->mpi.size);
 }
 
-static int collective(const struct oci_mpi_call *call, oci_native_blocking *blocking, MPI_Comm comm)
+/* What is not served, alike on all members. */
+static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *state,
+		     oci_native *native, oci_native_blocking *blocking)
+{
+	struct oc_call barrier = { .collective = OC_BARRIER };
+	MPI_Comm comm = state->mpi.comm;
+	MPI_Request request;
+	int status;
+
+	if (!state->known)
+		return OCI_HELPED(blocking(call, comm));
+	if (!oci_pmpi_job.together || (state->mpi.size == 1 && !state->inter))
+		return blocking(call, comm);
+	if (!state->reason && oci_mpi_team(&state->mpi)) {
+		status = oci_mpi_run_engine(&state->mpi, &barrier, 0);
+		if (status == MPI_SUCCESS)
+			return blocking(call, comm);
+		if (status != OC_HAND_BACK)
+			return oci_pmpi_raise(comm, status);
+	}
+	status = native(call, comm, &request);
+	return status ? status : oci_pmpi_await(&request, MPI_STATUS_IGNORE);
+}
+
+static int collective(const struct oci_mpi_call *call, oci_native *native,
+		      oci_native_blocking *blocking, MPI_Comm comm)
 {
 	struct oci_pmpi_comm *state = oci_pmpi_comm_get(comm);
 	int status;
@@ -184,7 +209,7 @@ static int collective(const struct oci_mpi_call *call, oci_native_blocking *bloc
 	} else if (state->mpi.size > 1 || state->inter) {
 		oci_mpi_count_back(call, state->reason);
 	}
-	return OCI_HELPED(blocking(call, comm));
+	return hand_back(call, state, native, blocking);
 }
 
 /* ---- the functions ----------------------------------------------------------------------------
@@ -213,7 +238,7 @@ static int collective(const struct oci_mpi_call *call, oci_native_blocking *bloc
 	{ \
 		struct oci_mpi_call call = OCI_CALL(ID, name, first, second, root); \
 \
-		return collective(&call, OCI_NAME(blocking_##name), comm); \
+		return collective(&call, OCI_NAME(native_##name), OCI_NAME(blocking_##name), comm); \
 	} \
 	int OCI_OURS(I##name)(OCI_PARAMETERS(first, second, root) MPI_Comm comm, MPI_Request *request) \
 	{ \

@@ -195,10 +195,12 @@ static struct oci_invitee_way way_of(struct oci_invitee *near, size_t bytes)
 {
 	unsigned int length = oci_learned_length(bytes);
 	struct oci_invitee_way way;
-	uint8_t advice =
-		length && !near->reads[length] ? oci_learned_advice(&near->learned[length - 1]) : 0;
+	bool first = length >= OCI_LEARNED_EMPTIES && !near->reads[length];
+	uint8_t advice = 0;
 
 	/* Where shorter ones have shown which way is quicker here, the first ones go so. */
+	for (unsigned int shorter = length; first && shorter-- && !advice;)
+		advice = oci_learned_advice(&near->learned[shorter]);
 	if (advice)
 		near->word[length] = advice;
 	way.shared = oci_learned_way(&near->learned[length], &near->word[length], length,
