@@ -300,10 +300,18 @@ static const char *trouble(const struct job *job)
 	return NULL;
 }
 
+static void end_without_jobs(void)
+{
+	for (unsigned int i = 0; i < demo.job_count; i++)
+		if (!demo.jobs[i].skipped)
+			return;
+	say("nothing can be run: %s", demo.jobs[0].skipped);
+	exit(1);
+}
+
 static void list_jobs(void)
 {
 	const char *only = demo.options->only;
-	unsigned int runs = 0;
 
 	for (int mpi = 1; mpi < LAUNCHERS; mpi++) {
 		if (!demo.options->mpis[mpi] || (demo.set->openmpi_only && mpi != LAUNCH_OPENMPI))
@@ -316,14 +324,10 @@ static void list_jobs(void)
 			*job = (struct job){ .program = &demo.set->programs[p],
 					     .mpi = (enum launcher)mpi };
 			job->skipped = trouble(job);
-			runs += !job->skipped;
 			demo.job_count++;
 		}
 	}
-	if (!runs) {
-		say("nothing can be run: %s", demo.jobs[0].skipped);
-		exit(1);
-	}
+	end_without_jobs();
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -433,6 +437,14 @@ static int run_job(struct results *results, struct step *step, unsigned int roun
 		if (err)
 			say("The command was: %s", run.command);
 	}
+	/* Another's program may be of another MPI than this launcher: the others run all the same.
+	 */
+	if (err && demo.warming && job->program->runs && err != -EINTR) {
+		job->skipped = "its first run failed, see above";
+		for (unsigned int v = 0; v < demo.set->variant_count; v++)
+			job->steps[v]->left_out = true;
+		return 0;
+	}
 	/* Only what an interrupted experiment has so far is shown. */
 	if (err && (err != -EINTR || !results->complete))
 		exit(1);
@@ -528,6 +540,7 @@ static void warm_up(void)
 		run_job(demo.results, step, 0);
 	}
 	demo.warming = false;
+	end_without_jobs();
 }
 
 /* Whether all intervals are narrow; jobs whose ones are, are no longer run. */
@@ -684,6 +697,8 @@ static void judge(const char *subject, char *text, size_t n)
 		for (unsigned int x = 0; x < all && !strcmp(comparison->subject, subject); x++) {
 			const struct compared *cell = cell_of(comparison, TOTAL, x);
 
+			if (isnan(cell->ratio.median))
+				continue;
 			counts[cell->verdict]++;
 			ratios[programs++] = cell->ratio.median;
 		}

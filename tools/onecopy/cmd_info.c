@@ -147,7 +147,7 @@ static const char *version_trouble(const struct found *found, const struct mpi_f
 		return "";
 	snprintf(text, sizeof(text),
 		 "not served: the component was built for Open MPI %s, whose inner layout is "
-		 "another; a build for this version can be installed beside it",
+		 "another; install a build of onecopy for this version, too",
 		 component->built_for);
 	return text;
 }
