@@ -405,24 +405,26 @@ int oci_chains_submit(struct oc_graph_run *run)
 {
 	struct oci_uring *uring = run->uring;
 	struct oci_chains *c = &uring->chains;
-	uint32_t count = make_chains(run, uring->entries - uring->flying), taken = 0;
-	int left = (int)io_uring_sq_ready(&uring->ring); /* a tick that the kernel did not take */
+	/* What the kernel did not take. */
+	uint32_t left = io_uring_sq_ready(&uring->ring);
+	uint32_t busy = uring->flying + left, taken = 0;
+	uint32_t count = make_chains(run, busy < uring->entries ? uring->entries - busy : 0);
 	int err = 0, submitted;
 
 	if (!count)
-		return 0;
+		return uring->flying || !left ? 0 : -EAGAIN;
 	c->put_count = 0;
 	for (uint32_t chain = 0; !err && chain < c->chain_count; chain++)
 		err = put_chain(run, chain);
 	submitted = io_uring_submit(&uring->ring);
-	if (submitted > left)
-		taken = (uint32_t)(submitted - left);
+	if (submitted > (int)left)
+		taken = (uint32_t)submitted - left;
 	uring->flying += taken;
 	/* What the kernel has not taken it takes with what is put behind it. */
 	for (uint32_t i = taken; i < c->put_count; i++) {
 		memset(c->put[i], 0, sizeof(*c->put[i]));
 		io_uring_prep_nop(c->put[i]);
-		io_uring_sqe_set_data64(c->put[i], OCI_URING_CANCEL);
+		io_uring_sqe_set_data64(c->put[i], OCI_URING_NOTHING);
 	}
 	if (submitted >= 0 && taken != count + 2 * c->token_count)
 		err = err ? err : -EAGAIN;

@@ -139,7 +139,8 @@ static int connect_to(const struct meeting *meeting, const struct sockaddr_in *a
 				       -ETIMEDOUT :
 				       err;
 		if (err != -ECONNREFUSED && err != -EINPROGRESS && err != -EAGAIN &&
-		    err != -EINTR && err != -EHOSTUNREACH && err != -ENETUNREACH)
+		    err != -EINTR && err != -EHOSTUNREACH && err != -ENETUNREACH &&
+		    err != -ETIMEDOUT && err != -ECONNRESET)
 			return err;
 		poll(NULL, 0, 5);
 	}

@@ -5,6 +5,7 @@
 #include "support/refuse.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -26,11 +27,12 @@ static void apart(int (*body)(const void *row), const void *row, const char *ski
 	assert_int_equal(status, 0);
 }
 
-static void prepare_bcast(struct world *world, uint32_t ranks, size_t bytes, size_t segment)
+static void prepare_bcast(struct world *world, uint32_t ranks, bool tcp, size_t bytes,
+			  size_t segment)
 {
 	struct oc_graph *graph;
 
-	world_begin(world, ranks, false);
+	world_begin(world, ranks, tcp);
 	for (uint32_t r = 0; r < ranks; r++) {
 		assert_int_equal(
 			oc_graph_bcast(&graph, OC_GRAPH_BINARY, r, ranks, 0, bytes, segment), 0);
@@ -55,19 +57,40 @@ struct refused {
 	int error;
 };
 
+/* How often the text is in what was written to the descriptor. */
+static int count_text(int fd, const char *text)
+{
+	char written[4096] = "";
+	int times = 0;
+
+	if (pread(fd, written, sizeof(written) - 1, 0) < 0)
+		return -1;
+	for (const char *at = strstr(written, text); at; at = strstr(at + 1, text))
+		times++;
+	return times;
+}
+
+/* It is said once, and the thread has run both graphs. */
 static int without_uring(const void *row)
 {
 	const struct refused *refused = row;
-	struct world world;
-	int wrong;
+	int log = memfd_create("log", 0), wrong = 0;
 
 	if (!oct_refuse(refused->call, refused->error))
 		return 77;
-	if (!oc_graph_uring_refusal() || !strstr(oc_graph_uring_refusal(), "seccomp"))
+	setenv("ONECOPY_ASYNC", "uring", 1);
+	if (dup2(log, STDERR_FILENO) < 0 || !oc_graph_uring_refusal() ||
+	    !strstr(oc_graph_uring_refusal(), "seccomp"))
 		return 1;
-	prepare_bcast(&world, 3, BYTES, 65536);
-	wrong = is_wrong(&world, world_run(&world, OC_GRAPH_URING), BYTES, OC_GRAPH_THREAD);
-	world_end(&world);
+	for (int turn = 0; turn < 2; turn++) {
+		struct world world;
+
+		prepare_bcast(&world, 3, false, BYTES, 65536);
+		wrong |= is_wrong(&world, world_run(&world, OC_GRAPH_AUTO), BYTES, OC_GRAPH_THREAD);
+		world_end(&world);
+	}
+	if (count_text(log, "seccomp") != 1 || count_text(log, "a thread runs graphs instead") != 1)
+		return 3;
 	return 2 * wrong;
 }
 
@@ -126,7 +149,7 @@ static int no_descriptor(const void *row)
 	(void)row;
 	if (oc_graph_uring_refusal())
 		return 77;
-	prepare_bcast(&world, 2, BYTES, 65536);
+	prepare_bcast(&world, 2, false, BYTES, 65536);
 	return setrlimit(RLIMIT_NOFILE, &none) ||
 	       is_wrong(&world, world_run(&world, OC_GRAPH_URING), BYTES, OC_GRAPH_THREAD);
 }
@@ -145,6 +168,7 @@ struct asked {
 	const char *asked;
 	enum oc_graph_executor executor;
 	size_t bytes;
+	bool tcp;
 };
 
 /* Who is `auto` for a message of that size. */
@@ -161,7 +185,7 @@ static int auto_is(const void *row)
 		executor = OC_GRAPH_URING;
 	if (executor == OC_GRAPH_URING && oc_graph_uring_refusal())
 		executor = OC_GRAPH_THREAD;
-	prepare_bcast(&world, 2, asked->bytes, 0);
+	prepare_bcast(&world, 2, asked->tcp, asked->bytes, 0);
 	wrong = is_wrong(&world, world_run(&world, OC_GRAPH_AUTO), asked->bytes, executor);
 	world_end(&world);
 	return wrong;
@@ -170,11 +194,15 @@ static int auto_is(const void *row)
 TEST(the_executor_that_is_asked_for_is_that_of_auto)
 {
 	static const struct asked rows[] = {
-		{ "auto", OC_GRAPH_CALLER, 1000 },   { "auto", OC_GRAPH_THREAD, 65536 },
-		{ "caller", OC_GRAPH_CALLER, 1000 }, { "thread", OC_GRAPH_THREAD, 1000 },
-		{ "uring", OC_GRAPH_URING, 1000 },   { "kmod", OC_GRAPH_KMOD, 1000 },
+		{ "auto", OC_GRAPH_CALLER, 1000, true },
+		{ "auto", OC_GRAPH_THREAD, BYTES, true },
+		{ "auto", OC_GRAPH_CALLER, BYTES, false },
+		{ "caller", OC_GRAPH_CALLER, 1000, false },
+		{ "thread", OC_GRAPH_THREAD, 1000, false },
+		{ "uring", OC_GRAPH_URING, 1000, false },
+		{ "kmod", OC_GRAPH_KMOD, 1000, false },
 	};
 
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		apart(auto_is, &rows[i], "");
 }

@@ -12,7 +12,9 @@
  * A SEND or RECV can move when waits is 0, it is lane_at of its lane, and the run owns the lane.
  *
  * links->lock guards everything here but what says otherwise. Whose turn it is to drive a run goes
- * by its executor: those of `thread` the links' thread, all others the program's calls.
+ * by its executor: those of `thread` the links' thread, all others the program's calls. The thread
+ * gives the lock away between two steps where a call of the program's wants it (oci_links_lock); a
+ * step is one CALC, or one call of the kernel for each lane.
  */
 #ifndef OC_GRAPH_GRAPH_H
 #define OC_GRAPH_GRAPH_H
@@ -52,8 +54,9 @@ struct oc_graph_run {
 	struct oc_graph_buffer *buffers;
 	struct oc_op *ops;
 	uint32_t buffer_count, op_count;
-	uint32_t left;	/* nodes that are not over */
-	uint8_t *state; /* [nodes] enum oci_graph_state */
+	uint64_t tcp_bytes; /* that its nodes send and receive over TCP */
+	uint32_t left;	    /* nodes that are not over */
+	uint8_t *state;	    /* [nodes] enum oci_graph_state */
 	uint32_t *waits;
 	uint32_t *next_of; /* [edges] the nodes behind node n: from next_begin[n] to next_begin[n +
 			      1] */
@@ -76,8 +79,11 @@ struct oc_graph_run {
 
 struct oc_graph_links {
 	pthread_mutex_t lock;
+	pthread_mutex_t turn;	      /* held while one waits for `lock`: nobody overtakes */
+	_Atomic unsigned int wanting; /* calls of the program's that wait for `lock` */
 	uint32_t peers;
 	int *sockets;			   /* [peers] -1: none */
+	bool *tcp;			   /* [peers] */
 	struct oc_graph_run **owner;	   /* [2 * peers] of a lane; NULL: nobody */
 	struct oc_graph_run *runs, **last; /* issued and not over */
 	unsigned int prepared;		   /* runs that exist */
@@ -109,12 +115,17 @@ void *oci_graph_pack(const struct oc_graph *graph, size_t *bytes);
  */
 int oci_graph_grow(void *array, uint32_t count, uint32_t *room, size_t bytes);
 
+/* links.c: takes links->lock, by a call of the program's. */
+void oci_links_lock(struct oc_graph_links *links);
+/* The same by the links' thread, which does not overtake such a call. */
+void oci_links_relock(struct oc_graph_links *links);
+
 /* ---- run.c: what is over, what can begin -------------------------------------------------------
  */
 
 /* A node is over: what waits for it may begin. */
 void oci_run_over(struct oc_graph_run *run, uint32_t node);
-/* All CALCs whose turn it is. Was there one? */
+/* A CALC whose turn it is. Was there one? */
 bool oci_run_calc(struct oc_graph_run *run);
 /* All nodes of lanes[i] are: by an executor that does not tell of each. */
 void oci_run_lane_over(struct oc_graph_run *run, uint32_t i);
@@ -131,8 +142,9 @@ void oci_links_fail_peer(struct oc_graph_links *links, uint32_t peer, bool sendi
 /* ---- move.c: by this thread, without waiting ---------------------------------------------------
  */
 
-/* Moves what can be moved of all runs that `thread` is (or is not) to drive. */
-void oci_links_move(struct oc_graph_links *links, bool thread);
+/* Moves what can be moved of all runs that `thread` is (or is not) to drive. True: the thread has
+ * stopped before that, as the program wants the lock. */
+bool oci_links_move(struct oc_graph_links *links, bool thread);
 /* What to poll(2) for until more can be moved, at most most of them; returns how many. */
 unsigned int oci_links_wanted(struct oc_graph_links *links, bool thread, struct pollfd *wanted,
 			      unsigned int most);

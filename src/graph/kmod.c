@@ -219,21 +219,28 @@ static int create(struct oc_graph_run *run)
 	return err;
 }
 
+/* Does it say nothing of the next time? */
+static bool passes(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ESTALE || err == -EINTR;
+}
+
 int oci_kmod_prepare(struct oc_graph_run *run)
 {
 	struct oci_kmod *kmod = run->kmod;
+	int err = 0;
 
 	/* What became of its memory is seen when it is pinned anew. */
 	if (kmod && __atomic_load_n(&kmod->words[GONE], __ATOMIC_RELAXED) != kmod->gone)
 		oci_kmod_free(run);
 	if (!run->kmod && !run->kmod_refused) {
-		run->kmod_refused = create(run);
-		if (run->kmod_refused)
-			oci_info("graph: io_uring runs one instead of the module: %s",
-				 reason(run->kmod_refused));
+		err = create(run);
+		if (err)
+			oci_info("graph: io_uring runs one instead of the module: %s", reason(err));
+		run->kmod_refused = passes(err) ? 0 : err;
 	}
-	if (run->kmod_refused)
-		return run->kmod_refused;
+	if (err || run->kmod_refused)
+		return err ?: run->kmod_refused;
 	/* The kernel does not look at them before it is issued. */
 	memset(run->kmod->words + STATUS, 0, (1 + (size_t)run->lane_count) * sizeof(uint32_t));
 	run->kmod->issued = false;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* 0: it is a connected stream socket that blocks. */
-static int check_socket(int fd, uint32_t peer)
+static int check_socket(int fd, uint32_t peer, bool *tcp)
 {
 	int type = 0, one = 1, flags = fcntl(fd, F_GETFL);
 	socklen_t length = sizeof(type);
@@ -32,7 +32,8 @@ static int check_socket(int fd, uint32_t peer)
 		return -EINVAL;
 	}
 	/* Segments are handed on when they are there, not when there are more of them. */
-	if (address.ss_family == AF_INET || address.ss_family == AF_INET6)
+	*tcp = address.ss_family == AF_INET || address.ss_family == AF_INET6;
+	if (*tcp)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return 0;
 }
@@ -40,14 +41,22 @@ static int check_socket(int fd, uint32_t peer)
 int oc_graph_links_create(struct oc_graph_links **out, const int *sockets, uint32_t count)
 {
 	struct oc_graph_links *links;
+	bool *tcp = calloc((size_t)count + 1, sizeof(*tcp));
 	int err;
 
-	for (uint32_t p = 0; p < count; p++)
-		if (sockets[p] >= 0 && check_socket(sockets[p], p))
-			return -EINVAL;
-	links = calloc(1, sizeof(*links));
-	if (!links)
+	if (!tcp)
 		return -ENOMEM;
+	for (uint32_t p = 0; p < count; p++)
+		if (sockets[p] >= 0 && check_socket(sockets[p], p, &tcp[p])) {
+			free(tcp);
+			return -EINVAL;
+		}
+	links = calloc(1, sizeof(*links));
+	if (!links) {
+		free(tcp);
+		return -ENOMEM;
+	}
+	links->tcp = tcp;
 	links->peers = count;
 	links->last = &links->runs;
 	links->sockets = malloc((count + !count) * sizeof(*links->sockets));
@@ -61,6 +70,11 @@ int oc_graph_links_create(struct oc_graph_links **out, const int *sockets, uint3
 		err = -pthread_mutex_init(&links->lock, NULL);
 	if (err)
 		goto discard;
+	err = -pthread_mutex_init(&links->turn, NULL);
+	if (err) {
+		pthread_mutex_destroy(&links->lock);
+		goto discard;
+	}
 	for (uint32_t p = 0; p < count; p++)
 		links->sockets[p] = sockets[p];
 	*out = links;
@@ -72,6 +86,7 @@ discard:
 		close(links->owner_wake);
 	free(links->owner);
 	free(links->sockets);
+	free(links->tcp);
 	free(links);
 	return err;
 }
@@ -89,20 +104,37 @@ int oc_graph_links_free(struct oc_graph_links *links)
 	close(links->thread_wake);
 	close(links->owner_wake);
 	pthread_mutex_destroy(&links->lock);
+	pthread_mutex_destroy(&links->turn);
 	free(links->owner);
 	free(links->sockets);
+	free(links->tcp);
 	free(links);
 	return 0;
 }
 
+void oci_links_relock(struct oc_graph_links *links)
+{
+	pthread_mutex_lock(&links->turn);
+	pthread_mutex_lock(&links->lock);
+	pthread_mutex_unlock(&links->turn);
+}
+
+void oci_links_lock(struct oc_graph_links *links)
+{
+	/* Relaxed: it only tells the thread that it is time to give the lock away. */
+	atomic_fetch_add_explicit(&links->wanting, 1, memory_order_relaxed);
+	oci_links_relock(links);
+	atomic_fetch_sub_explicit(&links->wanting, 1, memory_order_relaxed);
+}
+
 const char *oc_graph_links_error(const struct oc_graph_links *links)
 {
-	pthread_mutex_t *lock = (pthread_mutex_t *)&links->lock;
+	struct oc_graph_links *changed = (struct oc_graph_links *)links;
 	const char *sentence;
 
 	/* It is written once, with the lock: whole, or not at all. */
-	pthread_mutex_lock(lock);
+	oci_links_lock(changed);
 	sentence = links->error ? links->sentence : "";
-	pthread_mutex_unlock(lock);
+	pthread_mutex_unlock(&changed->lock);
 	return sentence;
 }

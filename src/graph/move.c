@@ -31,28 +31,45 @@ static int move_node(struct oc_graph_run *run, uint32_t i, uint32_t n)
 	return 1;
 }
 
-static void move_run(struct oc_graph_run *run)
+/* A CALC, and of each lane what the kernel takes at once. Was there anything? */
+static bool step(struct oc_graph_run *run)
 {
-	bool moved = true;
+	bool moved = oci_run_calc(run);
 
-	while (moved && run->left && !run->links->error) {
-		moved = oci_run_calc(run);
-		for (uint32_t i = 0; i < run->lane_count && !run->links->error; i++) {
-			uint32_t node = oci_run_movable(run, i);
+	for (uint32_t i = 0; i < run->lane_count && !run->links->error; i++) {
+		uint32_t node = oci_run_movable(run, i);
 
-			if (node != OCI_GRAPH_NONE && move_node(run, i, node))
-				moved = true;
-		}
+		if (node != OCI_GRAPH_NONE && move_node(run, i, node))
+			moved = true;
 	}
+	return moved;
+}
+
+/* Relaxed: oci_links_lock() has why. */
+static bool gives_way(struct oc_graph_links *links, bool thread)
+{
+	return thread && atomic_load_explicit(&links->wanting, memory_order_relaxed);
+}
+
+/* True: it has given way. */
+static bool move_run(struct oc_graph_run *run, bool thread)
+{
+	bool moved;
+
+	do {
+		moved = run->left && !run->links->error && step(run);
+	} while (moved && !gives_way(run->links, thread));
 	if (run->links->error)
 		oci_run_end(run, run->links->error);
 	else if (!run->left)
 		oci_run_end(run, OCI_GRAPH_IDLE);
+	return moved;
 }
 
-void oci_links_move(struct oc_graph_links *links, bool thread)
+bool oci_links_move(struct oc_graph_links *links, bool thread)
 {
 	struct oc_graph_run *next;
+	bool more = false;
 
 	/* In the order of issue, so a lane that one gives up is moved on by the next in this turn.
 	 */
@@ -65,8 +82,9 @@ void oci_links_move(struct oc_graph_links *links, bool thread)
 		else if (run->executor == OC_GRAPH_KMOD)
 			oci_kmod_move(run);
 		else
-			move_run(run);
+			more |= move_run(run, thread);
 	}
+	return more;
 }
 
 unsigned int oci_links_wanted(struct oc_graph_links *links, bool thread, struct pollfd *wanted,

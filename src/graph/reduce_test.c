@@ -4,6 +4,8 @@
 #include "graph/packed.h"
 #include "graph/world_test.h"
 
+#include <stdatomic.h>
+
 enum { COUNT = 53, SEGMENT = 88 };
 
 /* Numbers whose sums and products of five are exact in any order: small multiples of a quarter, and
@@ -245,6 +247,64 @@ TEST(an_allreduce_by_an_operation_of_the_program_is_right_by_every_executor)
 			}
 			world_end(&world);
 		}
+}
+
+struct slow {
+	_Atomic int calls;
+	_Atomic bool hurry;
+};
+
+static void take_long(void *context, const void *in, void *inout, size_t count)
+{
+	struct slow *slow = context;
+
+	(void)in;
+	(void)inout;
+	(void)count;
+	if (!atomic_load(&slow->hurry))
+		usleep(500);
+	atomic_fetch_add(&slow->calls, 1);
+}
+
+/* Of two seconds in which the thread always has more to do. */
+TEST(a_call_waits_for_one_step_of_the_thread_at_most)
+{
+	enum { MANY = 4000 };
+	static const struct oc_graph_calc calc = { .op = OC_GRAPH_USER,
+						   .type = OC_GRAPH_UINT64,
+						   .to = 1,
+						   .count = 1 };
+	struct slow slow = { 0 };
+	struct oc_op op = { .apply = take_long, .context = &slow, .bytes = 8, .any_thread = 1 };
+	struct oc_graph *graph;
+	struct oc_graph_run *send;
+	struct world world;
+
+	world_begin(&world, 2, true);
+	world_buffers(&world, 0, 8, 8);
+	assert_int_equal(oc_graph_create(&graph), 0);
+	for (int n = 0; n < MANY; n++)
+		assert_int_equal(oc_graph_calc(graph, &calc), n);
+	assert_int_equal(
+		oc_graph_prepare(&world.run[0], graph, world.links[0], world.buffer[0], 2, &op, 1),
+		0);
+	oc_graph_free(graph);
+	assert_int_equal(oc_graph_create(&graph), 0);
+	assert_int_equal(oc_graph_send(graph, 1, 0, 0, 8), 0);
+	assert_int_equal(
+		oc_graph_prepare(&send, graph, world.links[0], world.buffer[0], 2, NULL, 0), 0);
+	oc_graph_free(graph);
+	assert_int_equal(oc_graph_issue(world.run[0], OC_GRAPH_THREAD), 0);
+	while (!atomic_load(&slow.calls))
+		usleep(100);
+	assert_int_equal(oc_graph_issue(send, OC_GRAPH_CALLER), 0);
+	assert_int_equal(oc_graph_wait(send), 0);
+	assert_true(atomic_load(&slow.calls) < MANY);
+	atomic_store(&slow.hurry, true);
+	assert_int_equal(oc_graph_wait(world.run[0]), 0);
+	assert_int_equal(atomic_load(&slow.calls), MANY);
+	oc_graph_run_free(send);
+	world_end(&world);
 }
 
 TEST(what_is_no_reduction_is_refused)

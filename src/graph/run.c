@@ -12,13 +12,14 @@
 #include <sys/socket.h>
 
 /*
- * Where waking a thread costs more than it can save: a message of so few bytes fits the sockets'
- * buffers, and the caller sends it at once and receives it in one call. Of the sizes measured the
- * caller was quicker at 12.5 kB and the others at 125 kB (docs/results/graph-codelet.csv); this
- * lies between them. From there on a thread does as well as io_uring, whose completions interrupt
- * system calls of the program: that has to be asked for.
+ * From so many bytes over TCP on a thread is `auto`: what is less fits the sockets' buffers, so the
+ * caller sends it at once and receives it in one call. Of the sizes measured the caller lost least
+ * to 125 kB and the others from 1.25 MB on (docs/results/graph-codelet.csv); this lies between
+ * them. A thread does as well as io_uring, whose completions interrupt system calls of the program:
+ * that has to be asked for. Inside a node the caller lost least of all sizes: each byte takes a
+ * CPU that computes, whoever moves it.
  */
-enum { AUTO_THREAD_BYTES = 65536 };
+enum { AUTO_THREAD_BYTES = 400000 };
 
 /* ---- what is over, what can begin -------------------------------------------------------------
  */
@@ -124,15 +125,14 @@ void oci_run_lane_over(struct oc_graph_run *run, uint32_t i)
 
 bool oci_run_calc(struct oc_graph_run *run)
 {
-	bool any = run->ready_count;
+	uint32_t node;
 
-	while (run->ready_count) {
-		uint32_t node = run->ready[--run->ready_count];
-
-		oci_graph_calc(&run->view.node[node], run->buffers, run->ops);
-		oci_run_over(run, node);
-	}
-	return any;
+	if (!run->ready_count)
+		return false;
+	node = run->ready[--run->ready_count];
+	oci_graph_calc(&run->view.node[node], run->buffers, run->ops);
+	oci_run_over(run, node);
+	return true;
 }
 
 uint32_t oci_run_movable(const struct oc_graph_run *run, uint32_t i)
@@ -276,6 +276,8 @@ static int sort_lanes(struct oc_graph_run *run)
 		}
 		tail[i] = n;
 		run->lane_of[n] = i;
+		if (run->links->tcp[node->peer])
+			run->tcp_bytes += node->count;
 	}
 	free(index);
 	free(tail);
@@ -332,7 +334,7 @@ int oc_graph_prepare(struct oc_graph_run **out, const struct oc_graph *graph,
 	run->buffer_count = buffer_count;
 	run->op_count = op_count;
 	sort_edges(run);
-	pthread_mutex_lock(&links->lock);
+	oci_links_lock(links);
 	links->prepared++;
 	pthread_mutex_unlock(&links->lock);
 	*out = run;
@@ -361,16 +363,11 @@ static enum oc_graph_executor choose(struct oc_graph_run *run, enum oc_graph_exe
 		[OCI_ASYNC_THREAD] = OC_GRAPH_THREAD, [OCI_ASYNC_URING] = OC_GRAPH_URING,
 		[OCI_ASYNC_KMOD] = OC_GRAPH_KMOD,
 	};
-	uint64_t bytes = 0;
 
 	if (wanted == OC_GRAPH_AUTO)
 		wanted = asked[oci_options()->async];
-	if (wanted == OC_GRAPH_AUTO) {
-		for (uint32_t n = 0; n < run->view.nodes; n++)
-			if (run->view.node[n].kind != OCI_GRAPH_CALC)
-				bytes += run->view.node[n].count;
-		wanted = bytes < AUTO_THREAD_BYTES ? OC_GRAPH_CALLER : OC_GRAPH_THREAD;
-	}
+	if (wanted == OC_GRAPH_AUTO)
+		wanted = run->tcp_bytes < AUTO_THREAD_BYTES ? OC_GRAPH_CALLER : OC_GRAPH_THREAD;
 	if (wanted == OC_GRAPH_KMOD && (oc_graph_kmod_refusal() || oci_kmod_prepare(run)))
 		wanted = OC_GRAPH_URING;
 	if (wanted == OC_GRAPH_URING && (oc_graph_uring_refusal() || oci_uring_prepare(run)))
@@ -407,7 +404,7 @@ int oc_graph_issue(struct oc_graph_run *run, enum oc_graph_executor executor)
 		return -EINVAL;
 	if (atomic_load_explicit(&run->status, memory_order_acquire) == OCI_GRAPH_ACTIVE)
 		return -EBUSY;
-	pthread_mutex_lock(&links->lock);
+	oci_links_lock(links);
 	err = links->error;
 	if (err)
 		goto unlock;
@@ -462,7 +459,7 @@ int oc_graph_look(struct oc_graph_run *run)
 	/* What is driven is this thread's to change. */
 	if (over || (run->executor == OC_GRAPH_THREAD && !run->links->driven))
 		return over;
-	pthread_mutex_lock(&run->links->lock);
+	oci_links_lock(run->links);
 	oci_links_move(run->links, false);
 	watch(run);
 	pthread_mutex_unlock(&run->links->lock);
@@ -478,7 +475,7 @@ static void sleep_once(struct oc_graph_run *run)
 	unsigned int count;
 	bool alone;
 
-	pthread_mutex_lock(&links->lock);
+	oci_links_lock(links);
 	alone = links->runs == run && !run->next && run->executor == OC_GRAPH_URING &&
 		oci_uring_descriptor(run) >= 0;
 	count = alone ? 0 : oci_links_wanted(links, false, wanted, MOST);
@@ -508,14 +505,14 @@ void oc_graph_run_free(struct oc_graph_run *run)
 		return;
 	links = run->links;
 	if (!result(run)) {
-		pthread_mutex_lock(&links->lock);
+		oci_links_lock(links);
 		oci_links_fail(links, -ECANCELED, "a graph was freed before it was over");
 		pthread_mutex_unlock(&links->lock);
 		oc_graph_wait(run);
 	}
 	oci_uring_free(run);
 	oci_kmod_free(run);
-	pthread_mutex_lock(&links->lock);
+	oci_links_lock(links);
 	links->prepared--;
 	pthread_mutex_unlock(&links->lock);
 	discard(run);

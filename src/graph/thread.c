@@ -32,21 +32,22 @@ static void *drive(void *argument)
 	struct oc_graph_links *links = argument;
 	struct pollfd wanted[MOST];
 
-	pthread_mutex_lock(&links->lock);
+	oci_links_relock(links);
 	while (!links->stop) {
 		unsigned int count;
-		bool asleep;
+		bool asleep, more;
 
 		/* Before the look, so that what is told during it wakes again. */
 		oci_forget_wake(links->thread_wake);
-		oci_links_move(links, true);
+		more = oci_links_move(links, true);
 		count = oci_links_wanted(links, true, wanted, MOST);
 		asleep = count == 1;
 		pthread_mutex_unlock(&links->lock);
 		/* With nothing to look for only a wake counts; else bounded, as MOST may hide one.
 		 */
-		poll(wanted, count, asleep ? -1 : count == MOST ? 1 : BOUND_MS);
-		pthread_mutex_lock(&links->lock);
+		if (!more)
+			poll(wanted, count, asleep ? -1 : count == MOST ? 1 : BOUND_MS);
+		oci_links_relock(links);
 	}
 	pthread_mutex_unlock(&links->lock);
 	return NULL;
@@ -76,7 +77,7 @@ void oci_thread_stop(struct oc_graph_links *links)
 {
 	if (!links->has_thread)
 		return;
-	pthread_mutex_lock(&links->lock);
+	oci_links_lock(links);
 	links->stop = true;
 	oci_wake(links->thread_wake);
 	pthread_mutex_unlock(&links->lock);

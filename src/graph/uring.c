@@ -189,7 +189,7 @@ static void take_node(struct oc_graph_run *run, uint32_t n, int result)
  */
 static void tick(struct oci_uring *uring, int result)
 {
-	uring->ticking = false;
+	uring->ticking = uring->tick_put = false;
 	if (result != -ETIME || !uring->flying || uring->moved)
 		return;
 	retry(uring);
@@ -216,12 +216,19 @@ static bool has_taken_all(struct oci_uring *uring)
 static void ask_for_tick(struct oci_uring *uring)
 {
 	static struct __kernel_timespec second = { .tv_sec = 1 };
-	struct io_uring_sqe *sqe = uring->ticking || !uring->flying ? NULL : find_place(uring);
 
-	if (!sqe)
+	if (uring->ticking || !uring->flying)
 		return;
-	io_uring_prep_timeout(sqe, &second, 0, 0);
-	io_uring_sqe_set_data64(sqe, OCI_URING_TICK);
+	/* One that the kernel has refused is in the ring yet. */
+	if (!uring->tick_put) {
+		struct io_uring_sqe *sqe = find_place(uring);
+
+		if (!sqe)
+			return;
+		io_uring_prep_timeout(sqe, &second, 0, 0);
+		io_uring_sqe_set_data64(sqe, OCI_URING_TICK);
+		uring->tick_put = true;
+	}
 	uring->moved = false;
 	uring->ticking = has_taken_all(uring);
 }
@@ -236,7 +243,11 @@ static bool take_completions(struct oc_graph_run *run)
 	io_uring_for_each_cqe(&uring->ring, head, cqe)
 	{
 		count++;
-		if (cqe->user_data == OCI_URING_CANCEL)
+		if (cqe->user_data == OCI_URING_CANCEL) {
+			uring->cancel_put = false;
+			continue;
+		}
+		if (cqe->user_data == OCI_URING_NOTHING)
 			continue;
 		if (cqe->user_data == OCI_URING_TICK) {
 			tick(uring, cqe->res);
@@ -255,12 +266,15 @@ static bool take_completions(struct oc_graph_run *run)
 
 static void cancel_all(struct oci_uring *uring)
 {
-	struct io_uring_sqe *sqe = find_place(uring);
+	struct io_uring_sqe *sqe = uring->cancel_put ? NULL : find_place(uring);
 
-	if (!sqe)
+	if (!sqe && !uring->cancel_put)
 		return; /* tried again at the next look */
-	io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ALL | IORING_ASYNC_CANCEL_ANY);
-	io_uring_sqe_set_data64(sqe, OCI_URING_CANCEL);
+	if (sqe) {
+		io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ALL | IORING_ASYNC_CANCEL_ANY);
+		io_uring_sqe_set_data64(sqe, OCI_URING_CANCEL);
+		uring->cancel_put = true;
+	}
 	uring->cancelled = has_taken_all(uring);
 }
 
@@ -314,12 +328,15 @@ void oci_uring_move(struct oc_graph_run *run)
 void oci_uring_sleep(struct oc_graph_run *run)
 {
 	/* So many at a time, or what has come in 2 ms: of a chain that breaks not all come. One,
-	 * where more is to be handed over behind it. */
-	struct __kernel_timespec bound = { .tv_nsec = 2000000 };
-	uint32_t flying = run->uring->flying;
+	 * where more is to be handed over behind it, or where nothing came: it ends a long sleep.
+	 */
+	struct oci_uring *uring = run->uring;
+	bool one = run->left > uring->flying || uring->still;
+	struct __kernel_timespec bound = { .tv_nsec = one ? 100000000 : 2000000 };
 	struct io_uring_cqe *cqe;
 
-	io_uring_wait_cqes(&run->uring->ring, &cqe, run->left > flying ? 1 : flying, &bound, NULL);
+	io_uring_wait_cqes(&uring->ring, &cqe, one ? 1 : uring->flying, &bound, NULL);
+	uring->still = !io_uring_cq_ready(&uring->ring);
 }
 
 bool oci_uring_asks(const struct oc_graph_run *run)

@@ -19,6 +19,7 @@ extern uint64_t oci_uring_bytes;
 #define OCI_URING_TOKEN ((uint64_t)1 << 32)
 #define OCI_URING_CANCEL ((uint64_t)2 << 32)
 #define OCI_URING_TICK ((uint64_t)3 << 32)
+#define OCI_URING_NOTHING ((uint64_t)4 << 32)
 
 /* `after` begins behind `before`, which is in another chain: by a token of a pipe. */
 struct oci_token {
@@ -56,8 +57,11 @@ struct oci_uring {
 	uint32_t flying; /* requests that have not come back */
 	bool broken;	 /* one came back without its end: all are to, then they go again */
 	bool cancelled;
-	bool ticking; /* a tick is under way; it does not count as flying */
-	bool moved;   /* something has come back since it was asked for */
+	bool ticking;	 /* a tick is under way; it does not count as flying */
+	bool tick_put;	 /* it was put into the ring, and has not come back */
+	bool cancel_put; /* likewise */
+	bool moved;	 /* something has come back since it was asked for */
+	bool still;	 /* nothing came while it was last slept for */
 	struct oci_chains chains;
 };
 

@@ -184,7 +184,8 @@ static json_t *mechanisms_json(void)
 	return list;
 }
 
-/* Who runs what is outstanding while the program computes; `auto`: graphs of 64 KiB and more. */
+/* Who runs what is outstanding while the program computes; `auto`: graphs of 400 kB and more
+ * over TCP. */
 static json_t *outstanding_json(void)
 {
 	const struct oci_option_info *info = oci_option_info(0);
@@ -438,7 +439,7 @@ static void print_outstanding(const json_t *json)
 	       !strcmp(asked, "kmod")  ? ": the module runs graphs alone" :
 					 "");
 	printf("  graphs       %s%s\n", executor_text(json_text_at(json, "graphs")),
-	       strcmp(asked, "auto") ? "" : "; below 64 KiB who is in a call");
+	       strcmp(asked, "auto") ? "" : "; below 400 kB, and inside a node, who is in a call");
 	if (*no_module)
 		printf("               %s\n", no_module);
 	if (*refusal)
