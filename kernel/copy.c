@@ -32,9 +32,11 @@ struct job {
 	struct list_head on;
 	struct side from, to;
 	u64 length;
-	bool engine;		      /* if there is one */
-	u32 status;		      /* 0: the caller waits */
-	struct completion *completed; /* then: it is on its stack, as is the result */
+	int node;    /* of what is written first */
+	bool engine; /* if there is one */
+	u32 status;  /* 0: the caller waits */
+	struct completion
+		*completed; /* then: it is on its stack, as is the result; the job is its */
 	s64 *result;
 };
 
@@ -228,62 +230,120 @@ static void run_job(struct onecopy_file *file, struct job *job)
 	if (job->completed) {
 		*job->result = copied;
 		complete(job->completed);
-	} else {
-		count(copied);
-		onecopy_status_tell(file, job->status, min_t(s64, copied, 0));
+		return;
 	}
+	count(copied);
+	onecopy_status_tell(file, job->status, min_t(s64, copied, 0));
 	kfree(job);
 }
 
-static struct job *next_job(struct onecopy_file *file)
+/* The next one, if it is for that node. NULL: *node is that of the next one, NUMA_NO_NODE: there is
+ * none. */
+static struct job *next_job(struct onecopy_file *file, int *node)
 {
 	struct job *job;
 
 	spin_lock(&file->jobs_lock);
 	job = list_first_entry_or_null(&file->jobs, struct job, on);
-	if (job)
-		list_del(&job->on);
-	else
-		file->running = false;
+	if (job && job->node == *node) {
+		list_del_init(&job->on);
+	} else {
+		*node = job ? job->node : NUMA_NO_NODE;
+		file->running = job != NULL;
+		file->node = *node;
+		job = NULL;
+	}
 	spin_unlock(&file->jobs_lock);
 	return job;
 }
 
-/* Not all of them at once: threads are few, and other files' jobs wait. */
+/* By whoever has set `running`, or runs the last turn. */
+static void queue_turn(struct onecopy_file *file, int node)
+{
+	queue_work_node(node, onecopy_workers, &file->turn[file->turns++ % 2].work);
+}
+
+/* Not all of them at once: threads are few, and other files' jobs wait. One for another node is for
+ * a thread there. */
 static void run_jobs(struct work_struct *work)
 {
-	struct onecopy_file *file = container_of(work, struct onecopy_file, work);
+	struct onecopy_file *file = container_of(work, struct onecopy_turn, work)->file;
+	int node = file->node;
 
 	for (unsigned int done = 0; done < JOBS_AT_ONCE; done++) {
-		struct job *job = next_job(file);
+		struct job *job = next_job(file, &node);
 
 		if (!job)
-			return;
+			break;
 		run_job(file, job);
 	}
-	queue_work(onecopy_workers, work);
+	if (node != NUMA_NO_NODE)
+		queue_turn(file, node);
 }
 
 static void queue_job(struct onecopy_file *file, struct job *job)
 {
-	int node = node_of(&job->to);
 	bool idle;
 
+	job->node = node_of(&job->to);
 	atomic64_inc(&onecopy_totals.copies_by_thread);
 	spin_lock(&file->jobs_lock);
 	list_add_tail(&job->on, &file->jobs);
 	idle = !file->running;
 	file->running = true;
+	if (idle)
+		file->node = job->node;
 	spin_unlock(&file->jobs_lock);
 	if (idle)
-		queue_work_node(node, onecopy_workers, &file->work);
+		queue_turn(file, file->node);
+}
+
+/* Takes the job back, if no thread has it yet. */
+static bool take_back(struct onecopy_file *file, struct job *job)
+{
+	bool taken;
+
+	spin_lock(&file->jobs_lock);
+	taken = !list_empty(&job->on);
+	if (taken)
+		list_del_init(&job->on);
+	spin_unlock(&file->jobs_lock);
+	return taken;
+}
+
+/* The caller waits. Who is being killed does not wait for those before, but for one that has begun:
+ * it is told of on this stack. */
+static s64 run_by_thread(struct onecopy_file *file, struct job *job)
+{
+	DECLARE_COMPLETION_ONSTACK(completed);
+	s64 copied;
+
+	job->completed = &completed;
+	job->result = &copied;
+	queue_job(file, job);
+	if (!wait_for_completion_killable(&completed)) {
+		kfree(job);
+		return copied;
+	}
+	if (take_back(file, job)) {
+		leave(&job->from);
+		leave(&job->to);
+		copied = -EINTR;
+	} else {
+		wait_for_completion(&completed);
+	}
+	kfree(job);
+	return copied;
 }
 
 void onecopy_jobs_begin(struct onecopy_file *file)
 {
 	spin_lock_init(&file->jobs_lock);
 	INIT_LIST_HEAD(&file->jobs);
-	INIT_WORK(&file->work, run_jobs);
+	for (unsigned int i = 0; i < 2; i++) {
+		INIT_WORK(&file->turn[i].work, run_jobs);
+		file->turn[i].file = file;
+	}
 }
 
 void onecopy_jobs_end(struct onecopy_file *file)
@@ -300,8 +360,9 @@ void onecopy_jobs_end(struct onecopy_file *file)
 		leave(&job->to);
 		kfree(job);
 	}
-	/* It may have queued itself again, with nothing left to do. */
-	cancel_work_sync(&file->work);
+	/* One may have queued the other, with nothing left to do. */
+	for (unsigned int i = 0; i < 3; i++)
+		cancel_work_sync(&file->turn[i % 2].work);
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */
@@ -367,7 +428,6 @@ static int take(const struct side *named, const struct side *other)
 /* How many bytes, or -errno; the job is the callee's. */
 static s64 run(struct onecopy_file *file, const struct onecopy_copy *copy, struct job *job)
 {
-	DECLARE_COMPLETION_ONSTACK(completed);
 	s64 copied;
 
 	if (copy->flags & ONECOPY_COPY_ASYNC) {
@@ -375,13 +435,8 @@ static s64 run(struct onecopy_file *file, const struct onecopy_copy *copy, struc
 		queue_job(file, job);
 		return copy->length;
 	}
-	if (copy->flags & ONECOPY_COPY_KTHREAD) {
-		job->completed = &completed;
-		job->result = &copied;
-		queue_job(file, job);
-		wait_for_completion(&completed);
-		return copied;
-	}
+	if (copy->flags & ONECOPY_COPY_KTHREAD)
+		return run_by_thread(file, job);
 	copied = run_between(job);
 	leave(&job->from);
 	leave(&job->to);
@@ -433,7 +488,13 @@ static s64 run_pieces(const struct onecopy_copy *copy, const struct side *named)
 		return copied;
 	}
 	copied = run_here(copy, named->region);
-	leave(named);
+	if (copied < 0) {
+		/* Nothing was copied: it is not used up. */
+		onecopy_region_give_back(named->region);
+		onecopy_region_put(named->region);
+	} else {
+		leave(named);
+	}
 	return copied;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /*
  * Dual BSD/GPL. Copies by channels of DMA engines (dmaengine's DMA_MEMCPY). A channel is one copy's
- * alone while that goes on, so it can be stopped when it fails; a few are kept, as having one made
- * ready takes long. A copy that finds none free, or whose engine fails, is the CPU's, from where
- * all was right.
+ * alone while that goes on, so it can be stopped when it fails; as many as dma_channels says are
+ * kept, as having one made ready takes long. A copy that finds none free, or whose engine fails, is
+ * the CPU's, from where all was right.
  */
 #include "compat/compat.h"
 #include "onecopy.h"
@@ -42,10 +42,6 @@ struct onecopy_engine {
 };
 
 static unsigned int dma_channels;
-module_param(dma_channels, uint, 0644);
-MODULE_PARM_DESC(dma_channels, "So many channels of DMA engines are used at most, for copies with "
-			       "ONECOPY_COPY_DMA (0: none, the CPU copies)");
-
 static DEFINE_SPINLOCK(lock);
 static LIST_HEAD(idle);
 /* Held, so that nobody gets them. */
@@ -66,6 +62,41 @@ static void let_go(struct onecopy_engine *engine)
 	dma_release_channel(engine->channel);
 	kfree(engine);
 }
+
+/* Channels that are more than may be held. */
+static void let_surplus_go(void)
+{
+	struct onecopy_engine *engine;
+
+	do {
+		spin_lock(&lock);
+		engine = held > READ_ONCE(dma_channels) ?
+				 list_first_entry_or_null(&idle, struct onecopy_engine, on) :
+				 NULL;
+		if (engine) {
+			list_del(&engine->on);
+			held--;
+		}
+		spin_unlock(&lock);
+		if (engine)
+			let_go(engine);
+	} while (engine);
+}
+
+static int set_channels(const char *text, const struct kernel_param *parameter)
+{
+	int error = param_set_uint(text, parameter);
+
+	if (!error)
+		let_surplus_go();
+	return error;
+}
+
+static const struct kernel_param_ops channels_ops = { .set = set_channels, .get = param_get_uint };
+module_param_cb(dma_channels, &channels_ops, &dma_channels, 0644);
+MODULE_PARM_DESC(dma_channels, "So many channels of DMA engines are used at most, for copies with "
+			       "ONECOPY_COPY_DMA (0: none, the CPU copies); of drivers that can "
+			       "stop a channel (not ioatdma, idxd)");
 
 /* NULL: there is no channel, or no memory. */
 static struct onecopy_engine *make(void)
@@ -94,6 +125,9 @@ static struct onecopy_engine *make(void)
 	/* One that cannot be stopped could write when its pages are others' again. */
 	if (channel->device->device_terminate_all && engine->granule <= PAGE_SIZE)
 		return engine;
+	pr_notice_once("onecopy: %s is not used: its driver cannot stop it, or it writes more than "
+		       "a page at once\n",
+		       dma_chan_name(channel));
 	let_go(engine);
 	return NULL;
 }
@@ -135,6 +169,7 @@ static void give_back(struct onecopy_engine *engine)
 	spin_lock(&lock);
 	list_add(&engine->on, engine->failed ? &broken : &idle);
 	spin_unlock(&lock);
+	let_surplus_go();
 }
 
 void onecopy_engines_end(void)

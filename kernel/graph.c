@@ -147,7 +147,7 @@ static void compute(struct onecopy_graph *graph, const struct onecopy_graph_node
 	u32 element = onecopy_calc_bytes(node->type);
 	u64 all = node->count * element;
 
-	for (u64 done = 0; done < all && !READ_ONCE(graph->closing);) {
+	for (u64 done = 0; done < all && !READ_ONCE(graph->stopping);) {
 		size_t to_within, from_within, bytes, to_bytes;
 		struct page *to = page_at(graph->region[node->buffer], node->offset + done,
 					  &to_within, &to_bytes);
@@ -186,8 +186,8 @@ static bool advance(struct onecopy_graph *graph)
 	do {
 		before = moves;
 		moves += compute_one(graph);
-		/* It may have been cut short: onecopy_graph_stop() ends the graph. */
-		if (READ_ONCE(graph->closing))
+		/* It may have been cut short: who has said so waits to end the graph. */
+		if (READ_ONCE(graph->stopping))
 			return false;
 		for (u32 i = 0; i < graph->lane_count; i++) {
 			struct onecopy_lane *lane = &graph->lane[i];
@@ -341,6 +341,18 @@ static int issue(struct onecopy_graph *graph)
 	return 0;
 }
 
+/* When it returns no buffer is written any more. */
+static void cancel(struct onecopy_graph *graph)
+{
+	/* A CALC may be long, and what is cut short is not sent. */
+	WRITE_ONCE(graph->stopping, true);
+	mutex_lock(&graph->lock);
+	if (graph->active)
+		end(graph, -ECANCELED);
+	WRITE_ONCE(graph->stopping, false);
+	mutex_unlock(&graph->lock);
+}
+
 int onecopy_graph_run(struct onecopy_file *file, u32 what)
 {
 	struct onecopy_graph *graph = graph_of(file);
@@ -348,13 +360,14 @@ int onecopy_graph_run(struct onecopy_file *file, u32 what)
 
 	if (!graph || what < ONECOPY_GRAPH_ISSUE || what > ONECOPY_GRAPH_CANCEL)
 		return -EINVAL;
-	if (what != ONECOPY_GRAPH_LOOK) {
-		mutex_lock(&graph->lock);
-		if (what == ONECOPY_GRAPH_ISSUE)
-			error = issue(graph);
-		else if (graph->active)
-			end(graph, -ECANCELED);
+	if (what == ONECOPY_GRAPH_ISSUE) {
+		error = mutex_lock_killable(&graph->lock);
+		if (error)
+			return error;
+		error = issue(graph);
 		mutex_unlock(&graph->lock);
+	} else if (what == ONECOPY_GRAPH_CANCEL) {
+		cancel(graph);
 	}
 	if (!error && what != ONECOPY_GRAPH_CANCEL)
 		queue_work(movers, &graph->work);
@@ -378,7 +391,7 @@ void onecopy_graph_stop(struct onecopy_file *file)
 	if (!graph)
 		return;
 	/* A CALC may be long, and what is cut short is not sent. */
-	WRITE_ONCE(graph->closing, true);
+	WRITE_ONCE(graph->stopping, true);
 	for (u32 i = 0; i < graph->link_count; i++)
 		if (graph->link[i].socket)
 			remove_wait_queue(&graph->link[i].socket->wq.wait, &graph->link[i].wait);

@@ -38,8 +38,8 @@ struct onecopy_graph {
 	struct work_struct work;
 	struct mutex lock;
 	bool active;
-	bool closing; /* read without the lock */
-	bool gone;    /* memory of its buffers: it has none any more */
+	bool stopping; /* whoever has set it waits for the lock to end it; read without that */
+	bool gone;     /* memory of its buffers: it has none any more */
 	u32 word, lane_word;
 	void *packed;
 	u32 nodes, edge_count;

@@ -28,6 +28,12 @@ struct onecopy_engine;
 struct onecopy_graph;
 struct onecopy_window;
 
+/* What runs a file's copies by threads. */
+struct onecopy_turn {
+	struct work_struct work;
+	struct onecopy_file *file;
+};
+
 /* An open file. */
 struct onecopy_file {
 	struct mutex lock;	/* of what follows, as far as it changes */
@@ -39,8 +45,11 @@ struct onecopy_file {
 	struct list_head regions;  /* under the lock of all regions, see region.c */
 	spinlock_t jobs_lock;
 	struct list_head jobs; /* in the order of their calls */
-	bool running;	       /* the work is queued, or takes one after the other */
-	struct work_struct work;
+	bool running;	       /* a turn is queued, or takes one after the other */
+	int node;	       /* for which one was queued last */
+	/* Turn about: what is queued while it runs stays on its node. */
+	struct onecopy_turn turn[2];
+	unsigned int turns;
 	struct onecopy_graph *graph; /* NULL: none yet; set once, with release */
 };
 

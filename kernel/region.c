@@ -157,7 +157,9 @@ int onecopy_region_check(struct onecopy_region *region)
 	while (!test_bit(STALE, &region->state)) {
 		/* Acquire: pairs with the release below, of whoever has looked. */
 		int settled = smp_load_acquire(&region->settled);
-		int doubts = atomic_read(&region->doubts), error;
+		/* Acquire: pairs with the barrier in invalidate(): who knows the doubt finds the
+		 * notifier's sequence changed. */
+		int doubts = atomic_read_acquire(&region->doubts), error;
 		unsigned long sequence;
 
 		if (settled == doubts)
@@ -211,6 +213,8 @@ static bool invalidate(struct mmu_interval_notifier *notifier,
 		return true;
 	if (!touches(region, range->start, range->end))
 		return true;
+	/* Pairs with the acquire in onecopy_region_check(). */
+	smp_mb__before_atomic();
 	atomic_inc(&region->doubts);
 	if (range->event != MMU_NOTIFY_CLEAR)
 		set_bit(STALE, &region->state);
@@ -536,9 +540,9 @@ void onecopy_regions_end(struct onecopy_file *file)
 		spin_unlock(&lock);
 		if (!region)
 			return;
-		end(region);
+		/* Another may be ending it just now, who needs a CPU. */
+		if (!end(region))
+			usleep_range(50, 100);
 		onecopy_region_put(region);
-		/* Another may be ending it just now. */
-		cond_resched();
 	}
 }

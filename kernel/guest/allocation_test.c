@@ -8,6 +8,7 @@
 #include "calls.h"
 
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #define BOTH (ONECOPY_REGION_READ | ONECOPY_REGION_WRITE)
 #define FAULTS "/sys/kernel/debug/"
@@ -279,6 +280,85 @@ static void copy_by_an_engine(void)
 	use_engines(0);
 }
 
+static void copy_to_region_by_an_engine(void)
+{
+	use_engines(64);
+	copying(ONECOPY_COPY_DMA | ONECOPY_COPY_WRITE);
+	use_engines(0);
+}
+
+/* Adds buffer 0 to buffer 1, sends that, and waits for as many bytes: either call is made to fail.
+ */
+static void run_graph(bool created, bool issued)
+{
+	enum { STATUS = 1, LANES = 2 };
+	struct {
+		struct onecopy_graph_head head;
+		struct onecopy_graph_node node[3];
+		uint32_t edge[2];
+	} packed = { { .magic = ONECOPY_GRAPH_MAGIC,
+		       .version = ONECOPY_GRAPH_VERSION,
+		       .nodes = 3,
+		       .edges = 2 },
+		     { { .kind = ONECOPY_GRAPH_CALC,
+			 .op = ONECOPY_CALC_SUM,
+			 .buffer = 1,
+			 .count = PAGE },
+		       { .kind = ONECOPY_GRAPH_SEND, .buffer = 1, .count = PAGE, .edges_end = 1 },
+		       { .kind = ONECOPY_GRAPH_RECV, .count = PAGE, .edges_end = 2 } },
+		     { 0, 1 } };
+	uint8_t *place = memory(2 * PAGE), got[PAGE];
+	struct onecopy_piece buffer[2] = { { (uintptr_t)place, PAGE },
+					   { (uintptr_t)place + PAGE, PAGE } };
+	int fd = open("/dev/onecopy", O_RDWR | O_CLOEXEC), pair[2];
+	struct onecopy_graph_create create = { .size = sizeof(create),
+					       .packed = (uintptr_t)&packed,
+					       .packed_bytes = sizeof(packed),
+					       .sockets = (uintptr_t)pair,
+					       .buffers = (uintptr_t)buffer,
+					       .socket_count = 1,
+					       .buffer_count = 2,
+					       .word = STATUS,
+					       .lanes = LANES };
+	struct onecopy_graph_run run = { .size = sizeof(run), .what = ONECOPY_GRAPH_ISSUE };
+	volatile uint32_t *words;
+
+	CHECK(fd >= 0);
+	words = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(words != MAP_FAILED);
+	tcp_pair(pair);
+	memset(place, 2, PAGE);
+	memset(place + PAGE, 3, PAGE);
+	words[LANES] = words[LANES + 1] = ONECOPY_LANE_GRANTED;
+	if (!(created ? ARMED(ioctl(fd, ONECOPY_GRAPH_CREATE, &create)) :
+			ioctl(fd, ONECOPY_GRAPH_CREATE, &create)) &&
+	    !(issued ? ARMED(ioctl(fd, ONECOPY_GRAPH_RUN, &run)) :
+		       ioctl(fd, ONECOPY_GRAPH_RUN, &run))) {
+		CHECK(recv(pair[1], got, PAGE, MSG_WAITALL) == (ssize_t)PAGE);
+		CHECK(got[0] == 5 && got[PAGE - 1] == 5);
+		CHECK(send(pair[1], got, PAGE, 0) == (ssize_t)PAGE);
+		CHECK(await_word(&words[STATUS]) == ONECOPY_STATUS_DONE);
+		CHECK(place[0] == 5 && place[PAGE - 1] == 5);
+	} else {
+		CHECK(was_hit);
+	}
+	munmap((void *)words, PAGE);
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+	munmap(place, 2 * PAGE);
+}
+
+static void graph_creating(void)
+{
+	run_graph(true, false);
+}
+
+static void graph_issuing(void)
+{
+	run_graph(false, true);
+}
+
 static void notifying(void)
 {
 	struct onecopy_notify call = { .size = sizeof(call), .fd = eventfd(0, EFD_NONBLOCK) };
@@ -313,11 +393,14 @@ static const struct test calls[] = {
 	TEST(asynchronous_copy),
 	TEST(copy_between_regions),
 	TEST(copy_by_an_engine),
+	TEST(copy_to_region_by_an_engine),
 	TEST(mapping),
 	TEST(missed_pages),
 	TEST(pages_missed_in_a_call),
 	TEST(notifying),
 	TEST(counting),
+	TEST(graph_creating),
+	TEST(graph_issuing),
 	NO_MORE_TESTS,
 };
 

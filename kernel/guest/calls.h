@@ -41,6 +41,9 @@ struct test {
 
 extern const struct test map_tests[], allocation_tests[], engine_tests[], graph_tests[];
 
+/* Two ends of a connection over the loopback device; graph_test.c. */
+void tcp_pair(int pair[2]);
+
 #define LEFT_OUT 77
 
 #define CHECK(condition)                                                                           \

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -225,9 +226,75 @@ static void single_use(void)
 	REFUSED(copy(cookie, 0, own, PAGE + 1, 0), ERANGE);
 	REFUSED(copy(cookie, 0, own, PAGE, ONECOPY_COPY_WRITE), EACCES);
 	REFUSED(copy(cookie, 0, (void *)1, PAGE, ONECOPY_COPY_KTHREAD), EFAULT);
+	REFUSED(copy(cookie, 0, (void *)1, PAGE, 0), EFAULT);
 	CHECK(!copy(cookie, 0, own, 10, 0));
 	REFUSED(copy(cookie, 0, own, 10, 0), ENOENT);
 	CHECK(counters().regions_now == before - 1);
+}
+
+static void put_on_node(void *place, size_t bytes, unsigned int node)
+{
+	enum { BIND = 2, MOVE = 2 };
+	unsigned long mask = 1ul << node;
+
+	CHECK(!syscall(SYS_mbind, place, bytes, BIND, &mask, 8 * sizeof(mask), MOVE));
+}
+
+static bool is_cpu_of(unsigned int cpu, unsigned int node)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/node%u", cpu, node);
+	return !access(path, F_OK);
+}
+
+/* Of the trace: each time that a thread began, by which CPU. How many. */
+static unsigned int count_turns(const char *trace, unsigned int *cpu, unsigned int most)
+{
+	FILE *file = fopen(trace, "r");
+	char line[512];
+	unsigned int count = 0;
+
+	CHECK(file);
+	while (fgets(line, sizeof(line), file) && count < most)
+		if (strstr(line, "function run_jobs") && strchr(line, '['))
+			cpu[count++] = (unsigned int)atoi(strchr(line, '[') + 1);
+	fclose(file);
+	return count;
+}
+
+/* Also behind one for another node. */
+static void by_a_thread_of_the_node(void)
+{
+	enum { COPIES = 12 };
+#define TRACING "/sys/kernel/tracing/"
+	const size_t bytes = 512 * PAGE;
+	volatile uint32_t *word = map_words();
+	uint8_t *own = memory(bytes), *shared[2];
+	unsigned int cpu[2 * COPIES];
+	uint64_t cookie[2], copied;
+	struct onecopy_piece piece = { (uintptr_t)own, bytes };
+
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	if (access(TRACING "events/workqueue/workqueue_execute_start/enable", F_OK))
+		leave_out("the kernel has no trace of work (CONFIG_TRACING)");
+	if (access("/sys/devices/system/node/node1", F_OK))
+		leave_out("there is one node");
+	for (unsigned int n = 0; n < 2; n++) {
+		shared[n] = memory(bytes);
+		put_on_node(shared[n], bytes, n);
+		cookie[n] = create(shared[n], bytes, ONECOPY_REGION_WRITE);
+	}
+	write_to(TRACING "events/workqueue/workqueue_execute_start/enable", "1");
+	for (unsigned int i = 0; i < COPIES; i++)
+		CHECK(!copy_pieces(cookie[i % 2], 0, &piece, 1,
+				   ONECOPY_COPY_ASYNC | ONECOPY_COPY_WRITE, 1 + i, &copied));
+	for (unsigned int i = 0; i < COPIES; i++)
+		CHECK(await_word(&word[1 + i]) == ONECOPY_STATUS_DONE);
+	write_to(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
+	CHECK(count_turns(TRACING "trace", cpu, 2 * COPIES) == COPIES);
+	for (unsigned int i = 0; i < COPIES; i++)
+		CHECK(is_cpu_of(cpu[i], i % 2));
 }
 
 /* Structures: sizes, unknown flags, reserved fields, what a call has no use for. */
@@ -902,7 +969,7 @@ static void throw_calls(uint64_t state, time_t until)
 	uint8_t *place = memory(64 * PAGE);
 	struct onecopy_piece pieces[8];
 	uint64_t known[32] = { (uintptr_t)place, (uintptr_t)pieces };
-	uint64_t words[10];
+	uint64_t words[16];
 	uint32_t *halves = (uint32_t *)words;
 	unsigned int cookies = 2;
 	struct onecopy_piece mapped = { 0, 0 };
@@ -922,10 +989,15 @@ static void throw_calls(uint64_t state, time_t until)
 			for (int i = 0; i < 8; i++)
 				pieces[i] = (struct onecopy_piece){ pieces[i].addr & -PAGE,
 								    pieces[i].len & -PAGE };
-		for (int i = 0; i < 10; i++)
-			words[i] = odd_word(&state, known, cookies);
-		halves[0] = next_random(&state) % 8 ? _IOC_SIZE(call) :
-						      (uint32_t)next_random(&state);
+		for (int i = 0; i < 16; i++)
+			words[i] = i >= (int)_IOC_SIZE(call) / 8 && next_random(&state) % 8 ?
+					   0 :
+					   odd_word(&state, known, cookies);
+		/* Shorter and longer ones, too, and what no structure can be. */
+		halves[0] = _IOC_SIZE(call);
+		if (!(next_random(&state) % 8))
+			halves[0] = (uint32_t)next_random(&state) %
+				    (next_random(&state) % 4 ? sizeof(words) + 1 : UINT32_MAX);
 		halves[1] = (uint32_t)next_random(&state) % 32;
 		/* Often enough what is right in all but one word. */
 		if (call == ONECOPY_REGION_CREATE && next_random(&state) % 2) {
@@ -1045,6 +1117,48 @@ static void killed(void)
 	CHECK(pinned_becomes(pinned));
 }
 
+/* Who waits for a thread's turn and is killed does not wait for those before it. */
+static void killed_behind_others(void)
+{
+	enum { JOBS = 1000 };
+	const size_t bytes = 1024 * PAGE;
+	volatile uint32_t *word = map_words();
+	uint64_t from = create(memory(bytes), bytes, ONECOPY_REGION_READ);
+	uint64_t to = create(memory(bytes), bytes, ONECOPY_REGION_WRITE);
+	uint64_t queued = counters().copies_by_thread + JOBS + 1;
+	int begin[2];
+	char byte = 0;
+	pid_t child;
+
+	CHECK(!pipe(begin));
+	child = fork();
+	if (!child) {
+		if (read(begin[0], &byte, 1) == 1)
+			copy(from, 0, memory(PAGE), PAGE, ONECOPY_COPY_KTHREAD);
+		_exit(0);
+	}
+	for (unsigned int i = 1; i <= JOBS; i++) {
+		struct onecopy_copy call = { .size = sizeof(call),
+					     .flags = ONECOPY_COPY_REGION | ONECOPY_COPY_ASYNC,
+					     .cookie = from,
+					     .length = bytes,
+					     .local_cookie = to,
+					     .status = i };
+
+		CHECK(!ioctl(device, ONECOPY_COPY, &call));
+	}
+	CHECK(write(begin[1], &byte, 1) == 1);
+	while (counters().copies_by_thread < queued)
+		usleep(100);
+	kill(child, SIGKILL);
+	CHECK(waitpid(child, NULL, 0) == child);
+	CHECK(word[JOBS] == ONECOPY_STATUS_PENDING);
+	/* The others go on. */
+	while (*++word != ONECOPY_STATUS_PENDING)
+		;
+	CHECK(await_word(word) == ONECOPY_STATUS_DONE);
+}
+
 /* Copiers that are killed while they look whether the region's pages are still there: what they
  * cannot see then ends nobody's region. */
 static void killed_while_looking(void)
@@ -1086,6 +1200,7 @@ static const struct test tests[] = {
 	TEST(rights),
 	TEST(bounds),
 	TEST(single_use),
+	TEST(by_a_thread_of_the_node),
 	TEST(structures),
 	TEST(nothing_else_is_returned),
 	TEST(words),
@@ -1103,6 +1218,7 @@ static const struct test tests[] = {
 	TEST(pages_moved_meanwhile),
 	TEST(pinned_memory_is_counted),
 	TEST(killed),
+	TEST(killed_behind_others),
 	TEST(killed_while_looking),
 	TEST(random_calls),
 	NO_MORE_TESTS,

@@ -412,10 +412,55 @@ static void memory_goes_under_an_engine(void)
 	use_engines(0);
 }
 
+static unsigned int channels_in_use(void)
+{
+	DIR *folder = opendir("/sys/class/dma");
+	struct dirent *entry;
+	unsigned int count = 0;
+
+	CHECK(folder);
+	while ((entry = readdir(folder))) {
+		char path[320], text[16] = "";
+		int fd;
+
+		snprintf(path, sizeof(path), "/sys/class/dma/%s/in_use", entry->d_name);
+		fd = open(path, O_RDONLY);
+		if (fd < 0)
+			continue;
+		CHECK(read(fd, text, sizeof(text) - 1) > 0);
+		close(fd);
+		count += atoi(text) > 0;
+	}
+	closedir(folder);
+	return count;
+}
+
+/* What is allowed no more is others' at once. */
+static void engines_are_given_back(void)
+{
+	uint8_t *place = memory(8 * PAGE);
+	uint64_t cookie = create(place, 4 * PAGE, BOTH);
+	unsigned int before;
+
+	need_engines(0);
+	before = channels_in_use();
+	need_engines(MANY);
+	CHECK(!copy(cookie, 0, place + 4 * PAGE, 4 * PAGE, ONECOPY_COPY_DMA));
+	CHECK(channels_in_use() > before);
+	use_engines(0);
+	CHECK(channels_in_use() == before);
+}
+
 const struct test engine_tests[] = {
-	TEST(engine_parts),	      TEST(engine_vectors),
-	TEST(engine_between_regions), TEST(engine_in_order),
-	TEST(engines_are_busy),	      TEST(engine_with_few_places),
-	TEST(engine_killed),	      TEST(memory_goes_under_an_engine),
-	TEST(engine_fails),	      NO_MORE_TESTS,
+	TEST(engine_parts),
+	TEST(engine_vectors),
+	TEST(engine_between_regions),
+	TEST(engine_in_order),
+	TEST(engines_are_busy),
+	TEST(engine_with_few_places),
+	TEST(engine_killed),
+	TEST(memory_goes_under_an_engine),
+	TEST(engine_fails),
+	TEST(engines_are_given_back),
+	NO_MORE_TESTS,
 };

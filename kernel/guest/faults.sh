@@ -64,7 +64,7 @@ while read -r name tests; do
 	echo "begin $name"
 	busybox insmod /modules/$name.ko && /device_test 2 $tests
 	busybox rmmod onecopy
-	if [ $name = memory-leak ]; then
+	if [ ${name%-leak} != $name ]; then
 		busybox sleep 6
 		echo scan >/sys/kernel/debug/kmemleak
 		busybox sleep 6
@@ -166,6 +166,21 @@ s{engine->failed \|= flight->wrong;}{}s
 PERL
 fault engine-not-stopped together engine.c engine_fails "FAILED +engine_fails" <<'PERL'
 s{while \(dmaengine_terminate_sync}{while (0 && dmaengine_terminate_sync}s
+PERL
+fault graph-bounds-not-looked-at together graph_make.c graph_refused_nodes "FAILED +graph_refused_nodes" <<'PERL'
+s{if \(!is_within\(to, node->offset, bytes, element\)\)}{if (0)}s
+PERL
+fault graph-still-told alone graph.c graph_cancelled "KASAN: use-after-free in [a-z_]*" <<'PERL'
+s{(void onecopy_graph_stop.*?)remove_wait_queue\([^;]*;}{$1;}s
+PERL
+fault graph-cut-short-and-sent together graph.c graph_closed_while_it_computes "FAILED +graph_closed_while_it_computes" <<'PERL'
+s{if \(READ_ONCE\(graph->stopping\)\)\n\t\t\treturn false;}{}s
+PERL
+fault graph-sockets-kept together graph_make.c graph_lets_sockets_go "FAILED +graph_lets_sockets_go" <<'PERL'
+s{\t\t\tsockfd_put\([^;]*;}{\t\t\t;}s
+PERL
+fault refused-graph-leak together graph.c graph_refused_nodes "unreferenced object" <<'PERL'
+s{(onecopy_graph_fill\(graph, call\);\n\tif \(error\) \{\n)\t\tdiscard\(graph\);\n}{$1}s
 PERL
 [ ${#together[@]} -eq 0 ] || try "${together[@]}"
 for name in "${alone[@]}"; do try "$name"; done

@@ -124,7 +124,7 @@ static uint32_t status_of(const struct rank *rank)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-static void tcp_pair(int pair[2])
+void tcp_pair(int pair[2])
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -536,6 +536,24 @@ static void graph_cancelled(void)
 	}
 }
 
+/* Also those of a graph that was never issued: its peer hears that they are closed. */
+static void graph_lets_sockets_go(void)
+{
+	struct pollfd wanted = { .events = POLLIN };
+
+	begin(2, 1000, 1);
+	move(&ranks[0].build, ONECOPY_GRAPH_RECV, 1, 0, 0, 1000);
+	CHECK(!create_graph(&ranks[0]));
+	close_rank(&ranks[0]);
+	close(ranks[0].sockets[1]);
+	wanted.fd = ranks[1].sockets[0];
+	CHECK(poll(&wanted, 1, 10000) == 1);
+	CHECK(!recv(wanted.fd, bytes_of(1, 0), 1, MSG_DONTWAIT));
+	open_rank(&ranks[0]);
+	ranks[0].sockets[1] = dup(0);
+	finish(2);
+}
+
 static void graph_memory_goes(void)
 {
 	uint64_t pinned = counters().pages_pinned_now;
@@ -856,8 +874,8 @@ static void graph_hostile(void)
 	CHECK(pinned_becomes(pinned));
 }
 
-/* What a CALC has not combined when its file is closed is sent to nobody. */
-static void graph_closed_while_it_computes(void)
+/* What a CALC has not combined when its file is closed, or it is cancelled, is sent to nobody. */
+static void stop_while_it_computes(bool closing)
 {
 	enum { BYTES = 16 << 20, LAST = 4096, TRIES = 5 };
 	const volatile uint8_t *sums;
@@ -882,17 +900,31 @@ static void graph_closed_while_it_computes(void)
 		CHECK(!issue(&ranks[0]));
 		while (sums[BYTES / 16] == 1)
 			usleep(100);
-		close_rank(&ranks[0]);
+		if (closing)
+			close_rank(&ranks[0]);
+		else
+			CHECK(!tell(&ranks[0], ONECOPY_GRAPH_CANCEL));
 		cut = sums[BYTES - 1] == 1;
 		/* The socket is ours still, and would keep the peer waiting if it were not shut. */
 		bytes = recv(ranks[1].sockets[0], got, LAST, MSG_WAITALL);
 		CHECK(!cut || bytes <= 0);
 		for (ssize_t i = 0; i < bytes; i++)
 			CHECK(got[i] == 3);
-		open_rank(&ranks[0]);
+		if (closing)
+			open_rank(&ranks[0]);
 		finish(2);
 	}
 	CHECK(cut);
+}
+
+static void graph_closed_while_it_computes(void)
+{
+	stop_while_it_computes(true);
+}
+
+static void graph_cancelled_while_it_computes(void)
+{
+	stop_while_it_computes(false);
 }
 
 /* Of ranks that hand on what comes one is killed at any moment, of some rounds while all run. */
@@ -975,12 +1007,14 @@ const struct test graph_tests[] = {
 	TEST(graph_lanes),
 	TEST(graph_peer_dies),
 	TEST(graph_cancelled),
+	TEST(graph_lets_sockets_go),
 	TEST(graph_memory_goes),
 	TEST(graph_written_beside),
 	TEST(graph_refused_nodes),
 	TEST(graph_refused_calls),
 	TEST(graph_killed),
 	TEST(graph_closed_while_it_computes),
+	TEST(graph_cancelled_while_it_computes),
 	TEST(graph_hostile),
 	NO_MORE_TESTS,
 };

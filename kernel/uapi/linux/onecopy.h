@@ -90,7 +90,9 @@ struct onecopy_region_destroy {
 #define ONECOPY_COPY_WRITE 0x1
 /* The caller's side is a region, too. */
 #define ONECOPY_COPY_REGION 0x2
-/* A thread of the kernel on the node of the pages that are written copies. The caller sleeps. */
+/* A thread of the kernel on the node of the pages that are written copies, when it has done what
+ * was asked for before by the same file. The caller sleeps; who is killed meanwhile waits only for
+ * a copy that has begun. */
 #define ONECOPY_COPY_KTHREAD 0x4
 /* The same, and the call returns at once; the status word tells of the end. */
 #define ONECOPY_COPY_ASYNC 0x8
