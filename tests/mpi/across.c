@@ -5,10 +5,10 @@
  * must have gone in two levels: "levels COLLECTIVE CALLS", summed over the ranks. With the word
  * "off" these are none, as a rank does not take part; with "first", as ranks 0 and 1 cannot form a
  * team, they are those of the communicator without rank 0; with "auto" they are of no account. With
- * "leave" the ranks of node2 are killed. One file, as each part of it counts what must have gone
- * so. With "differ" two ranks of node2 call other things than each other. With "unlike" there are
- * only Bcasts whose root has another type than the others; with "fails" a rank of node1 differs
- * from its node, from where on all calls fail, and none waits.
+ * "leave" the ranks of node2 are killed; with "cut" its link is down for a second. One file, as
+ * each part of it counts what must have gone so. With "differ" two ranks of node2 call other things
+ * than each other. With "unlike" there are only Bcasts whose root has another type than the others;
+ * with "fails" a rank of node1 differs from its node, from where on all calls fail, and none waits.
  */
 #include "checked.h"
 
@@ -523,6 +523,38 @@ static void leave(void)
 	}
 }
 
+/* The last rank's host has no network for a second amid calls: all go on when it is back. */
+static void cut(void)
+{
+	static long long sums[2][PIECES / 8];
+	const int count = PIECES / 8;
+
+	for (int i = 0; i < 40; i++) {
+		long long all = 0;
+
+		if (i == 20 && world_rank == world_size - 1) {
+			fprintf(stderr, "the link is cut\n");
+			if (system("PATH=$PATH:/usr/sbin:/sbin; ip link set eth0 down && "
+				   "{ { sleep 1; ip link set eth0 up; } & }"))
+				case_fail("the link could not be cut");
+		}
+		for (int r = 0; r < world_size; r++)
+			all += r + i;
+		for (int k = 0; k < count; k++)
+			sums[0][k] = world_rank + i + k % 5 * world_size;
+		MPI_Allreduce(sums[0], sums[1], count, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+		for (int k = 0; k < count; k++)
+			if (sums[1][k] != all + (long long)k % 5 * world_size * world_size)
+				case_fail("turn %d: number %d of an Allreduce is wrong", i, k);
+		if (world_rank == i % world_size)
+			memset(sums[1], i, sizeof(sums[1]));
+		MPI_Bcast(sums[1], count, MPI_LONG_LONG, i % world_size, MPI_COMM_WORLD);
+		for (size_t k = 0; k < sizeof(sums[1]); k += 4096)
+			if (((char *)sums[1])[k] != i)
+				case_fail("turn %d: byte %zu of a Bcast is wrong", i, k);
+	}
+}
+
 /* What is wrong with the words of a communicator is said once, whatever it is used for. Then the
  * last two ranks, both on node2, differ in what they call, and say what they have heard. */
 static void differ(void)
@@ -685,6 +717,10 @@ int main(int argc, char **argv)
 		leave();
 	if (!strcmp(less, "differ"))
 		differ();
+	if (!strcmp(less, "cut")) {
+		cut();
+		return case_end("across: the link was cut, and all calls were right\n");
+	}
 	if (!strcmp(less, "unlike") || !strcmp(less, "fails")) {
 		(*less == 'u' ? unlike : fails)();
 		MPI_Finalize();

@@ -10,7 +10,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef MPICH_VERSION
@@ -31,15 +33,36 @@ void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_memalign(size_t align, size_t bytes);
 
-static volatile int allowed = -1; /* allocations of the front end until one fails; -1: all */
+/* Of the front end: allocations until one fails, -1: all; bytes of the largest that does not fail;
+ * how many of LARGE and more did not. */
+enum { LARGE = 1 << 20 };
+static volatile int allowed = -1;
+static volatile size_t most = SIZE_MAX;
+static volatile int large;
 
-static int fails(void *caller)
+static int is_front_end(void *caller)
 {
 	Dl_info info;
 
-	if (allowed < 0 || !dladdr(caller, &info) || !strstr(info.dli_fname, FRONT_END) ||
-	    allowed-- > 0)
+	return dladdr(caller, &info) && strstr(info.dli_fname, FRONT_END);
+}
+
+static int fails(void *caller)
+{
+	if (allowed < 0 || !is_front_end(caller) || allowed-- > 0)
 		return 0;
+	errno = ENOMEM;
+	return 1;
+}
+
+static int is_too_large(size_t bytes, void *caller)
+{
+	if (most == SIZE_MAX || bytes < LARGE || !is_front_end(caller))
+		return 0;
+	if (bytes <= most) {
+		large++;
+		return 0;
+	}
 	errno = ENOMEM;
 	return 1;
 }
@@ -48,7 +71,9 @@ static int fails(void *caller)
 
 EXPORTED void *malloc(size_t bytes)
 {
-	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+	void *caller = __builtin_return_address(0);
+
+	return fails(caller) || is_too_large(bytes, caller) ? NULL : __libc_malloc(bytes);
 }
 
 EXPORTED void *calloc(size_t count, size_t bytes)
@@ -181,6 +206,38 @@ static void without_copy(int rank, int ranks)
 	MPI_Type_free(&gaps);
 }
 
+static void sum_many(MPI_Comm comm, int ranks, int bytes)
+{
+	int count = bytes / (int)sizeof(double);
+	double *in = malloc((size_t)bytes), *out = malloc((size_t)bytes);
+
+	for (int i = 0; i < count; i++)
+		in[i] = i % 7;
+	MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, comm);
+	for (int i = 0; i < count; i++)
+		if (out[i] != i % 7 * ranks)
+			case_fail("byte %zu of an Allreduce of %d bytes is wrong",
+				  (size_t)i * sizeof(double), bytes);
+	free(in);
+	free(out);
+}
+
+/* A leader that lacks memory for one call has it for a smaller one. */
+static void for_a_smaller_call(MPI_Comm comm, int rank, int ranks)
+{
+	int leader = ranks / 2, before = large;
+
+	most = rank == leader ? 4 << 20 : SIZE_MAX - 1;
+	sum_many(comm, ranks, 8 << 20);
+	if (rank == leader && large != before)
+		case_fail("an Allreduce of 8 MiB had memory");
+	sum_many(comm, ranks, 2 << 20);
+	if (rank == leader && large == before)
+		case_fail(
+			"an Allreduce of 2 MiB behind one that lacked memory did not ask for any");
+	most = SIZE_MAX;
+}
+
 /*
  * Over several hosts (the word "across"): the last rank has no memory for its request, or for what
  * a persistent call has for itself. As others may have begun already, all calls are right.
@@ -209,6 +266,7 @@ static int on_several_hosts(int rank, int ranks)
 	}
 	if (rank == ranks - 1 && failed != FAIL + 1)
 		case_fail("%d of %d allocations failed", failed, FAIL + 1);
+	for_a_smaller_call(comm, rank, ranks);
 	MPI_Comm_free(&comm);
 	return case_end("memory: over hosts, %d allocations failed in turn\n", FAIL + 1);
 }

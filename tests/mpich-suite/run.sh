@@ -14,6 +14,8 @@ reruns=3
 sides='stock onecopy'
 options=
 yields=
+hosts=
+arguments=("$@")
 
 fail() {
 	echo "run.sh: $*" >&2
@@ -21,11 +23,12 @@ fail() {
 }
 
 usage() {
-	fail "usage: run.sh [-l LIST,...] [-n RERUNS] [-o RESULTS] [-s stock|onecopy|compare] [-x OPTION]... [-y] BUILD [FOLDER...]"
+	fail "usage: run.sh [-H RANKS:RANKS...] [-l LIST,...] [-n RERUNS] [-o RESULTS] [-s stock|onecopy|compare] [-x OPTION]... [-y] BUILD [FOLDER...]"
 }
 
-while getopts l:n:o:s:x:y option; do
+while getopts H:l:n:o:s:x:y option; do
 	case $option in
+	H) hosts=$OPTARG ;;
 	l) lists=$OPTARG ;;
 	n) reruns=$OPTARG ;;
 	o) out=$OPTARG ;;
@@ -41,6 +44,11 @@ while getopts l:n:o:s:x:y option; do
 done
 shift $((OPTIND - 1))
 [ $# -ge 1 ] || usage
+[[ -z $hosts || $hosts =~ ^[1-9][0-9]*(:[1-9][0-9]*)+$ ]] || usage
+if [ -n "$hosts" ] && [ -z "${OC_TEST_HOSTS-}" ]; then
+	count=${hosts//[^:]/}
+	exec "$here/../hosts/hosts.sh" $((${#count} + 1)) "$(realpath "$0")" "${arguments[@]}"
+fi
 [ -x "$1/runtests" ] || fail "$1 has no runtests: give the directory where the suite was configured and built"
 build=$(cd "$1" && pwd)
 shift
@@ -77,6 +85,31 @@ yield_when_idle() {
 	export MPITEST_PROGRAM_WRAPPER=$out/yielding
 }
 [ -z "$yields" ] || yield_when_idle
+
+# Ranks are on hosts of tests/hosts, where this script runs on the first one: the launchers' variables.
+reach_hosts() {
+	local host=0 ranks behind
+	: >"$out/hosts.openmpi" && : >"$out/hosts.mpich"
+	for ranks in ${hosts//:/ }; do
+		host=$((host + 1))
+		echo "node$host slots=$ranks" >>"$out/hosts.openmpi"
+		echo "node$host:$ranks" >>"$out/hosts.mpich"
+	done
+	export OMPI_MCA_plm_rsh_agent=$here/../hosts/agent.sh OMPI_MCA_orte_default_hostfile=$out/hosts.openmpi
+	export OMPI_MCA_oob_tcp_if_include=10.77.0.0/16 OMPI_MCA_btl_tcp_if_include=10.77.0.0/16
+	export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+	export HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$here/../hosts/agent.sh HYDRA_IFACE=eth0
+	export HYDRA_HOST_FILE=$out/hosts.mpich UCX_NET_DEVICES=eth0
+	behind=$(dirname "$onecopy")/../../tests/mpi/liboc_mpich_behind.so
+	"$mpiexec" --version 2>&1 | grep -q HYDRA || return 0
+	# MPICH's own MPI_Finalize often hangs there.
+	[ -e "$behind" ] || fail "$behind is missing: build onecopy with MPICH"
+	printf '#!/bin/sh\nexport OC_TEST_BEHIND=leaves LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}%s"\nexec "$@"\n' \
+		"$(realpath "$behind")" >"$out/leaving"
+	chmod +x "$out/leaving"
+	export MPITEST_PROGRAM_WRAPPER=$out/leaving
+}
+[ -z "$hosts" ] || reach_hosts
 
 # run_lists SIDE FOLDER LISTS PREFIX: leaves PREFIX.tap and PREFIX.out.
 run_lists() {

@@ -41,8 +41,8 @@ struct node {
 /* Memory between the parts of a call, kept for the next one. */
 struct scratch {
 	char *bytes;
-	size_t room;  /* alike on all members, also those that have none */
-	bool refused; /* a rank had no memory for more */
+	size_t room;	/* alike on all members, also those that have none */
+	size_t refused; /* a rank had no memory for so much; 0: none yet */
 };
 
 /* Nonblocking calls of a communicator that are under way at a time; others wait in their order. */

@@ -260,7 +260,8 @@ void oci_mpi_levels_force(struct oci_mpi_comm *self, int collective)
 /* ---- made when first needed -------------------------------------------------------------------
  */
 
-enum { LEAST_ROOM = 64 << 10 };
+/* Doubled, so that it is seldom too little; large ones are as large as asked for. */
+enum { LEAST_ROOM = 64 << 10, DOUBLED_ROOM = 64 << 20 };
 
 /* More room is had by all or by none. `holder`: this rank is one of those that have it. */
 static bool make_scratch(struct oci_mpi_comm *self, struct scratch *scratch, size_t bytes,
@@ -271,14 +272,16 @@ static bool make_scratch(struct oci_mpi_comm *self, struct scratch *scratch, siz
 
 	if (OCI_LIKELY(bytes <= scratch->room))
 		return true;
-	if (scratch->refused || bytes > SIZE_MAX / 4)
+	if (bytes > SIZE_MAX / 4 || (scratch->refused && bytes >= scratch->refused))
 		return false;
-	while (room < bytes)
+	while (room < bytes && room < DOUBLED_ROOM)
 		room *= 2;
+	if (room < bytes)
+		room = bytes;
 	if (holder)
 		more = malloc(room);
-	scratch->refused = !all_can(self, !holder || more);
-	if (scratch->refused) {
+	if (!all_can(self, !holder || more)) {
+		scratch->refused = bytes;
 		free(more);
 		return false;
 	}

@@ -76,7 +76,8 @@ const char *oci_levels_refusal(const struct plan *p)
 	if (has_blocks(c->collective) && !oci_has_counts(c->collective) &&
 	    __builtin_mul_overflow(bytes, self->size, &all))
 		return TOO_LARGE;
-	/* The MPI's functions take counts of int, of bytes too. */
+	/* Open MPI's functions take counts of int, of bytes too, and so do types of ours (order.c).
+	 */
 	if (all > INT_MAX)
 		return TOO_LARGE;
 	if (oci_is_reduction(c->collective) &&

@@ -212,6 +212,22 @@ SCENARIO(across_mpis)
 	job_free(&result);
 }
 
+/* across_cut SLOTS: a host's link is down for a second in the midst of calls in two levels. */
+SCENARIO(across_cut)
+{
+	struct job job = job_across(words[0], false, "across");
+	struct job_result result;
+
+	job_set(&job, "ONECOPY_LEVELS=on");
+	job_add(&job, "cut");
+	if (verdict_run(&job, &result, "across_cut failed") &&
+	    (!strstr(result.output, "the link is cut") || !in_levels(&result, "allreduce") ||
+	     !in_levels(&result, "bcast")))
+		verdict_fail(&result, "no link was cut amid calls in two levels");
+	verdict_done("across_cut: %s, a link down for a second: all calls were right\n", words[0]);
+	job_free(&result);
+}
+
 /* across_left SLOTS: the ranks of node2 are killed in the midst of calls in two levels: the job
  * ends, as the MPI has it, and nobody waits. */
 SCENARIO(across_left)
