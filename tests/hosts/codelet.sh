@@ -6,13 +6,13 @@
 # hosts with a network card of 1 Gbit/s each, between hosts whose network is memory, and inside a node.
 # NAME.csv, and, as Figures 4 to 6 of the paper, NAME.svg and NAME.png where gnuplot is there.
 #
-# Parts are graphs, openmpi, mpich and plots: all, unless some are given; rows are added to NAME.csv.
+# Parts are graphs, openmpi, mpich, onecopy (the MPIs' calls with it, inside a node) and plots: all, unless some are given; rows are added to NAME.csv.
 # The ranks go before all other processes, also where the kernel groups these by session, so that what else
 # runs takes little: nothing else should be measured meanwhile.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 3 ] || {
-	echo "usage: codelet.sh BUILD ROUNDS NAME [graphs|openmpi|mpich|plots]..." >&2
+	echo "usage: codelet.sh BUILD ROUNDS NAME [graphs|openmpi|mpich|onecopy|plots]..." >&2
 	exit 2
 }
 # Launchers begin sessions of their own, so each rank does this.
@@ -20,7 +20,7 @@ first='echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -20 "$@"'
 [ -w /proc/self/autogroup ] || first='exec "$@"'
 build=$(realpath "$1") rounds=$2 name=$3
 programs=$build/examples parts=${*:4}
-parts=${parts:-graphs openmpi mpich plots}
+parts=${parts:-graphs openmpi mpich onecopy plots}
 matrices=(--bytes 12500,125000,1250000,8000000)
 
 hosts()
@@ -42,7 +42,7 @@ graphs()
 # Rows of an MPI alone: its ways have its name.
 rows_of()
 {
-	sed -n "/,/{ s/,\(bcast\|tree\|ibcast\),/,$1 \1,/; p; }"
+	sed -n "/,/{ s/,\(bcast\|tree\|ibcast\),/,$* \1,/; p; }"
 }
 
 openmpi()
@@ -68,6 +68,20 @@ mpich()
 		--name node --gbit 20 | rows_of mpich
 }
 
+# With the caller and the thread as executors.
+onecopy()
+{
+	local run=$build/tools/onecopy/onecopy async
+
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	for async in caller thread; do
+		ONECOPY_ASYNC=$async "$run" run -q mpirun.openmpi --bind-to core -n 2 setsid -w sh -c "$first" sh \
+			"$programs/hpl_codelet" --rounds "$rounds" --name node --gbit 20 | rows_of openmpi onecopy "$async"
+		ONECOPY_ASYNC=$async "$run" run -q mpirun.mpich -bind-to core -n 2 setsid -w sh -c "$first" sh \
+			"$programs/mpich/hpl_codelet" --rounds "$rounds" --name node --gbit 20 | rows_of mpich onecopy "$async"
+	done
+}
+
 [ -s "$name.csv" ] || cat >"$name.csv" <<-HEAD
 	# what: a panel is broadcast while matrices are multiplied (KACC, section 5): graphs by each executor, and the MPIs alone
 	# command: tests/hosts/codelet.sh build/release $rounds $name
@@ -79,7 +93,7 @@ mpich()
 HEAD
 for part in $parts; do
 	case $part in
-	graphs | openmpi | mpich) "$part" >>"$name.csv" ;;
+	graphs | openmpi | mpich | onecopy) "$part" >>"$name.csv" ;;
 	plots) plots=1 ;;
 	*) echo "codelet.sh: there is no part $part" >&2; exit 2 ;;
 	esac
