@@ -10,6 +10,7 @@
 #   arm64   its tests over real DMA engines, on arm64
 #   guest   its tests in a guest with Debian's kernel
 #   static  sparse, coccinelle, checkpatch, dkms
+#   locks   how often locks are taken while others read, on a kernel of its own (debug-kernel.sh)
 #
 # Installs what it needs. Behind the first one KMOD_JOBS parts run at a time (2, as a guest that
 # waits leaves a CPU idle), each in OUT/PART, with its output in OUT/PART.log; what they say is shown
@@ -22,7 +23,7 @@ cd "$(dirname "$0")/../.." || exit 1
 mkdir -p "${1:?"usage: check.sh OUT [PART...]"}"
 out=$(cd "$1" && pwd)
 shift
-all=(kernel debug mpi faults arm64 guest static)
+all=(kernel debug mpi faults arm64 guest static locks)
 [ $# -gt 0 ] || set -- "${all[@]}"
 cache=${KMOD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/onecopy/kernel}
 jobs=${KMOD_JOBS:-2}
@@ -90,6 +91,7 @@ run_part() {
 	mpi) mpi ;;
 	arm64) $guest/arm64.sh "$out/arm64" ;;
 	static) $guest/static.sh "$out/static" "$cache/source" ;;
+	locks) $guest/debug-kernel.sh "$cache" lockstat && $guest/contention.sh "$out/locks" "$cache/build-lockstat" ;;
 	debug) $guest/run.sh "$out/debug" "${KMOD_DEBUG_SECONDS:-600}" "$cache/build" ;;
 	faults) $guest/faults.sh "$out/faults" "$cache/build" ;;
 	esac
@@ -127,7 +129,7 @@ tell_progress() {
 
 for part in "$@"; do
 	# What is built by debug-kernel.sh.
-	[[ " debug faults static " != *" $part "* || " $* " == *" kernel "* ]] || set -- kernel "$@"
+	[[ " debug faults static locks " != *" $part "* || " $* " == *" kernel "* ]] || set -- kernel "$@"
 done
 parts=()
 packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)

@@ -1,14 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 # Dual BSD/GPL. Builds a kernel that finds what a module does wrong (debug.config: KASAN, lockdep,
-# kmemleak and others), once: "debug-kernel.sh FOLDER". FOLDER/build is then what run.sh, mpi.sh and
-# faults.sh take for KDIR; FOLDER/source is Debian's source of the kernel whose headers are
-# installed. 2 GB, 12 minutes of two CPUs; nothing where it is there already and debug.config is the
+# kmemleak and others), once: "debug-kernel.sh FOLDER [lockstat]". FOLDER/build is then what run.sh, mpi.sh
+# and faults.sh take for KDIR; with lockstat FOLDER/build-lockstat, with lockstat.config behind
+# debug.config, what contention.sh does; FOLDER/source is Debian's source of the kernel whose headers are
+# installed. 2 GB, 12 minutes of two CPUs; nothing where it is there already and its configuration is the
 # same. Who finds another at it waits. Needs the packages flex, bison, bc, libelf-dev, libssl-dev, xz-utils.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "${1:?"usage: debug-kernel.sh FOLDER"}"
+mkdir -p "${1:?"usage: debug-kernel.sh FOLDER [lockstat]"}"
 folder=$(cd "$1" && pwd)
+build=$folder/build${2:+-$2}
+configs=("$here/debug.config" ${2:+"$here/$2.config"})
 headers=$(printf '%s\n' /usr/src/linux-headers-*-common | sort -V | tail -n 1)
 series=$(basename "$headers" | cut -d- -f3 | cut -d. -f1,2)
 
@@ -42,22 +45,22 @@ if [ ! -e "$folder/source/Makefile" ]; then
 	mv "$folder/unpacked" "$folder/source"
 	rm -rf "$folder/package" "$folder"/linux-source-"$series"_*.deb
 fi
-if cmp -s "$here/debug.config" "$folder/debug.config" && [ -e "$folder/build/Module.symvers" ]; then
+if cat "${configs[@]}" | cmp -s - "$build.config" && [ -e "$build/Module.symvers" ]; then
 	exit 0
 fi
-rm -rf "$folder/build"
-mkdir "$folder/build"
-cd "$folder/build"
-run config.log make -C "$folder/source" O="$folder/build" tinyconfig
-run config.log "$folder/source/scripts/kconfig/merge_config.sh" -m .config "$here/debug.config"
+rm -rf "$build"
+mkdir "$build"
+cd "$build"
+run config.log make -C "$folder/source" O="$build" tinyconfig
+run config.log "$folder/source/scripts/kconfig/merge_config.sh" -m .config "${configs[@]}"
 run config.log make olddefconfig
-missing=$(grep '^CONFIG_' "$here/debug.config" | grep -vxFf .config || true)
+missing=$(grep '^CONFIG_' "${configs[-1]}" | grep -vxFf .config || true)
 if [ -n "$missing" ]; then
-	echo "kmod-check: Linux $series does not take from debug.config:" $missing >&2
+	echo "kmod-check: Linux $series does not take from ${configs[-1]##*/}:" $missing >&2
 	exit 1
 fi
 begin=$(date +%s)
 say "building it: 12 minutes of two CPUs"
 run build.log make -j"$(nproc)" bzImage modules
-cp "$here/debug.config" "$folder/debug.config"
+cat "${configs[@]}" >"$build.config"
 say "built in $((($(date +%s) - begin) / 60)) minutes"

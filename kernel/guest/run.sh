@@ -61,5 +61,6 @@ fi
 INIT
 complaints >>"$root/init"
 sed -i "s/WORDS/$seconds ${*:4}/" "$root/init"
-boot "$out/guest.log" $((seconds * 4 + 1200)) 4 2 2048
+# With KASAN and all, beside other guests on two CPUs, an hour was too short.
+boot "$out/guest.log" $((seconds * 4 + (${#image} ? 1200 : 4800))) 4 2 2048
 count "$out/guest.log"

@@ -408,11 +408,15 @@ int oci_chains_submit(struct oc_graph_run *run)
 	/* What the kernel did not take. */
 	uint32_t left = io_uring_sq_ready(&uring->ring);
 	uint32_t busy = uring->flying + left, taken = 0;
-	uint32_t count = make_chains(run, busy < uring->entries ? uring->entries - busy : 0);
+	uint32_t room = busy < uring->entries ? uring->entries - busy : 0;
+	uint32_t count = make_chains(run, room);
 	int err = 0, submitted;
 
+	/* All places hold what the kernel refuses: nothing would come back. */
+	if (!room && !uring->flying)
+		return -EAGAIN;
 	if (!count)
-		return uring->flying || !left ? 0 : -EAGAIN;
+		return 0;
 	c->put_count = 0;
 	for (uint32_t chain = 0; !err && chain < c->chain_count; chain++)
 		err = put_chain(run, chain);
