@@ -201,12 +201,16 @@ static s64 run_between(const struct job *job)
 	return copied ? copied : -EINTR;
 }
 
-static void leave(const struct side *side)
+/* Of a copy of so many bytes, or -errno: what copies nothing uses up no region. */
+static void leave(const struct side *side, s64 copied)
 {
-	if (side->named)
+	if (side->named && copied >= 0) {
 		onecopy_region_used(side->region);
-	else
-		onecopy_region_put(side->region);
+		return;
+	}
+	if (side->named)
+		onecopy_region_give_back(side->region);
+	onecopy_region_put(side->region);
 }
 
 /* ---- by a thread ----------------------------------------------------------------------------- */
@@ -225,8 +229,8 @@ static void run_job(struct onecopy_file *file, struct job *job)
 {
 	s64 copied = run_between(job);
 
-	leave(&job->from);
-	leave(&job->to);
+	leave(&job->from, copied);
+	leave(&job->to, copied);
 	if (job->completed) {
 		*job->result = copied;
 		complete(job->completed);
@@ -326,9 +330,9 @@ static s64 run_by_thread(struct onecopy_file *file, struct job *job)
 		return copied;
 	}
 	if (take_back(file, job)) {
-		leave(&job->from);
-		leave(&job->to);
 		copied = -EINTR;
+		leave(&job->from, copied);
+		leave(&job->to, copied);
 	} else {
 		wait_for_completion(&completed);
 	}
@@ -356,8 +360,8 @@ void onecopy_jobs_end(struct onecopy_file *file)
 	list_splice_init(&file->jobs, &forgotten);
 	spin_unlock(&file->jobs_lock);
 	list_for_each_entry_safe(job, next, &forgotten, on) {
-		leave(&job->from);
-		leave(&job->to);
+		leave(&job->from, -ECANCELED);
+		leave(&job->to, -ECANCELED);
 		kfree(job);
 	}
 	/* One may have queued the other, with nothing left to do. */
@@ -438,8 +442,8 @@ static s64 run(struct onecopy_file *file, const struct onecopy_copy *copy, struc
 	if (copy->flags & ONECOPY_COPY_KTHREAD)
 		return run_by_thread(file, job);
 	copied = run_between(job);
-	leave(&job->from);
-	leave(&job->to);
+	leave(&job->from, copied);
+	leave(&job->to, copied);
 	kfree(job);
 	return copied;
 }
@@ -488,13 +492,7 @@ static s64 run_pieces(const struct onecopy_copy *copy, const struct side *named)
 		return copied;
 	}
 	copied = run_here(copy, named->region);
-	if (copied < 0) {
-		/* Nothing was copied: it is not used up. */
-		onecopy_region_give_back(named->region);
-		onecopy_region_put(named->region);
-	} else {
-		leave(named);
-	}
+	leave(named, copied);
 	return copied;
 }
 

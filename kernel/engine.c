@@ -46,7 +46,8 @@ static DEFINE_SPINLOCK(lock);
 static LIST_HEAD(idle);
 /* Held, so that nobody gets them. */
 static LIST_HEAD(broken);
-static unsigned int held; /* of both and in use; under the lock */
+static unsigned int held;	  /* of both and in use; under the lock */
+static unsigned int broken_count; /* likewise */
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
@@ -63,14 +64,14 @@ static void let_go(struct onecopy_engine *engine)
 	kfree(engine);
 }
 
-/* Channels that are more than may be held. */
-static void let_surplus_go(void)
+/* Idle channels, if more than `most` that work are held. */
+static void let_go_beyond(unsigned int most)
 {
 	struct onecopy_engine *engine;
 
 	do {
 		spin_lock(&lock);
-		engine = held > READ_ONCE(dma_channels) ?
+		engine = held - broken_count > most ?
 				 list_first_entry_or_null(&idle, struct onecopy_engine, on) :
 				 NULL;
 		if (engine) {
@@ -88,12 +89,13 @@ static int set_channels(const char *text, const struct kernel_param *parameter)
 	int error = param_set_uint(text, parameter);
 
 	if (!error)
-		let_surplus_go();
+		let_go_beyond(READ_ONCE(dma_channels));
 	return error;
 }
 
 static const struct kernel_param_ops channels_ops = { .set = set_channels, .get = param_get_uint };
 module_param_cb(dma_channels, &channels_ops, &dma_channels, 0644);
+__MODULE_PARM_TYPE(dma_channels, "uint");
 MODULE_PARM_DESC(dma_channels, "So many channels of DMA engines are used at most, for copies with "
 			       "ONECOPY_COPY_DMA (0: none, the CPU copies); of drivers that can "
 			       "stop a channel (not ioatdma, idxd)");
@@ -168,18 +170,19 @@ static void give_back(struct onecopy_engine *engine)
 	engine->right = engine->by_engine = 0;
 	spin_lock(&lock);
 	list_add(&engine->on, engine->failed ? &broken : &idle);
+	broken_count += engine->failed;
 	spin_unlock(&lock);
-	let_surplus_go();
+	let_go_beyond(READ_ONCE(dma_channels));
 }
 
 void onecopy_engines_end(void)
 {
-	struct onecopy_engine *engine, *next;
-
+	/* The parameter can be set until the module is gone. */
+	spin_lock(&lock);
 	list_splice_init(&broken, &idle);
-	list_for_each_entry_safe(engine, next, &idle, on) {
-		let_go(engine);
-	}
+	broken_count = 0;
+	spin_unlock(&lock);
+	let_go_beyond(0);
 }
 
 /* ---- a copy ---------------------------------------------------------------------------------- */

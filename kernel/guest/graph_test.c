@@ -877,7 +877,7 @@ static void graph_hostile(void)
 /* What a CALC has not combined when its file is closed, or it is cancelled, is sent to nobody. */
 static void stop_while_it_computes(bool closing)
 {
-	enum { BYTES = 16 << 20, LAST = 4096, TRIES = 5 };
+	enum { BYTES = 16 << 20, LAST = 4096, TRIES = 20 };
 	const volatile uint8_t *sums;
 	uint8_t got[LAST];
 	bool cut = false;

@@ -151,8 +151,11 @@ size_t oc_levels_shared(enum oc_collective collective, uint32_t ranks, int start
 	return wanted > least ? wanted : least;
 }
 
-/* Samples of what is decided above: a build that decides otherwise is another one, also of the same
- * version. */
+/* Grows when what goes in two levels, or how (mpi/common/levels), is decided otherwise than before
+ * in a way that the samples below do not show: builds of one version may be mixed by mistake. */
+enum { WAYS = 1 };
+
+/* Samples of what is decided above. */
 static uint64_t add_collective(uint64_t hash, enum oc_collective collective)
 {
 	bool mpis = is_mpis(collective);
@@ -177,10 +180,12 @@ uint64_t oc_levels(void)
 {
 	uint64_t hash = oci_hash(OCI_HASH_START, OC_VERSION, sizeof(OC_VERSION));
 	enum oci_levels levels = oci_options()->levels;
+	uint32_t ways = WAYS;
 
 	if (levels == OCI_LEVELS_OFF)
 		return 0;
 	hash = oci_hash(hash, &levels, sizeof(levels));
+	hash = oci_hash(hash, &ways, sizeof(ways));
 	for (int c = 0; c < OC_COLLECTIVES; c++)
 		hash = add_collective(hash, (enum oc_collective)c);
 	return hash ? hash : 1;

@@ -13,8 +13,8 @@
  *
  * links->lock guards everything here but what says otherwise. Whose turn it is to drive a run goes
  * by its executor: those of `thread` the links' thread, all others the program's calls. The thread
- * gives the lock away between two steps where a call of the program's wants it (oci_links_lock); a
- * step is one CALC, or one call of the kernel for each lane.
+ * gives the lock away where a call of the program's wants it (oci_links_lock), when each of its
+ * runs has done a step: one CALC, and one call of the kernel for each lane.
  */
 #ifndef OC_GRAPH_GRAPH_H
 #define OC_GRAPH_GRAPH_H

@@ -279,6 +279,7 @@ TEST(a_call_waits_for_one_step_of_the_thread_at_most)
 	struct oc_graph *graph;
 	struct oc_graph_run *send;
 	struct world world;
+	int before;
 
 	world_begin(&world, 2, true);
 	world_buffers(&world, 0, 8, 8);
@@ -297,9 +298,11 @@ TEST(a_call_waits_for_one_step_of_the_thread_at_most)
 	assert_int_equal(oc_graph_issue(world.run[0], OC_GRAPH_THREAD), 0);
 	while (!atomic_load(&slow.calls))
 		usleep(100);
+	before = atomic_load(&slow.calls);
 	assert_int_equal(oc_graph_issue(send, OC_GRAPH_CALLER), 0);
 	assert_int_equal(oc_graph_wait(send), 0);
-	assert_true(atomic_load(&slow.calls) < MANY);
+	/* This thread may have lacked a CPU, too. */
+	assert_true(atomic_load(&slow.calls) - before < MANY / 4);
 	atomic_store(&slow.hurry, true);
 	assert_int_equal(oc_graph_wait(world.run[0]), 0);
 	assert_int_equal(atomic_load(&slow.calls), MANY);

@@ -228,9 +228,11 @@ static void ask_for_tick(struct oci_uring *uring)
 		io_uring_prep_timeout(sqe, &second, 0, 0);
 		io_uring_sqe_set_data64(sqe, OCI_URING_TICK);
 		uring->tick_put = true;
+		uring->moved = false;
 	}
-	uring->moved = false;
-	uring->ticking = has_taken_all(uring);
+	/* It may have gone with what was put behind it. */
+	io_uring_submit(&uring->ring);
+	uring->ticking = !io_uring_sq_ready(&uring->ring);
 }
 
 /* Was there one? */

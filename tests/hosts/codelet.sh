@@ -6,7 +6,8 @@
 # hosts with a network card of 1 Gbit/s each, between hosts whose network is memory, and inside a node.
 # NAME.csv, and, as Figures 4 to 6 of the paper, NAME.svg and NAME.png where gnuplot is there.
 #
-# Parts are graphs, openmpi, mpich, onecopy (the MPIs' calls with it, inside a node) and plots: all, unless some are given; rows are added to NAME.csv.
+# Parts are graphs, openmpi, mpich, onecopy (the MPIs' calls with it, inside a node) and plots: all,
+# unless some are given; rows are added to NAME.csv.
 # The ranks go before all other processes, also where the kernel groups these by session, so that what else
 # runs takes little: nothing else should be measured meanwhile.
 set -euo pipefail
@@ -39,7 +40,7 @@ graphs()
 	setsid -w sh -c "$first" sh "$programs/graph_codelet" --rounds "$rounds" --name node --gbit 20 --trees chain
 }
 
-# Rows of an MPI alone: its ways have its name.
+# Rows of an MPI: its ways have its name, and what is under it.
 rows_of()
 {
 	sed -n "/,/{ s/,\(bcast\|tree\|ibcast\),/,$* \1,/; p; }"
@@ -83,7 +84,7 @@ onecopy()
 }
 
 [ -s "$name.csv" ] || cat >"$name.csv" <<-HEAD
-	# what: a panel is broadcast while matrices are multiplied (KACC, section 5): graphs by each executor, and the MPIs alone
+	# what: a panel is broadcast while matrices are multiplied (KACC, section 5): graphs by each executor, the MPIs alone and with onecopy
 	# command: tests/hosts/codelet.sh build/release $rounds $name
 	# commit: $(git -C "$here" rev-parse --short HEAD)
 	# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs, shared by the hosts

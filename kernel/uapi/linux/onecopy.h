@@ -58,7 +58,7 @@ struct onecopy_piece {
 /* Others may copy from it; to it. One of them at least. */
 #define ONECOPY_REGION_READ 0x1
 #define ONECOPY_REGION_WRITE 0x2
-/* The first copy ends it, also one that breaks off. */
+/* The first copy ends it, also one that breaks off; one that copies nothing does not. */
 #define ONECOPY_REGION_SINGLE_USE 0x4
 /* Members of the maker's group may use it, not its user alone. */
 #define ONECOPY_REGION_GROUP 0x8
@@ -90,9 +90,9 @@ struct onecopy_region_destroy {
 #define ONECOPY_COPY_WRITE 0x1
 /* The caller's side is a region, too. */
 #define ONECOPY_COPY_REGION 0x2
-/* A thread of the kernel on the node of the pages that are written copies, when it has done what
- * was asked for before by the same file. The caller sleeps; who is killed meanwhile waits only for
- * a copy that has begun. */
+/* A thread of the kernel, as a rule on the node of the pages that are written, copies when it has
+ * done what was asked for before by the same file. The caller sleeps; who is killed meanwhile waits
+ * only for a copy that has begun. */
 #define ONECOPY_COPY_KTHREAD 0x4
 /* The same, and the call returns at once; the status word tells of the end. */
 #define ONECOPY_COPY_ASYNC 0x8

@@ -31,6 +31,7 @@ static bool have_room(const struct oci_mpi_levels *l, struct need need)
 	return enough;
 }
 
+/* Of a nonblocking call that is for ever, as their lanes are made once. */
 static bool were_refused_room(const struct oci_mpi_levels *l)
 {
 	bool refused = false;
