@@ -12,6 +12,7 @@ mkdir -p "${1:?"usage: debug-kernel.sh FOLDER [lockstat]"}"
 folder=$(cd "$1" && pwd)
 build=$folder/build${2:+-$2}
 configs=("$here/debug.config" ${2:+"$here/$2.config"})
+[ -e "${configs[-1]}" ] || { echo "kmod-check: there is no ${configs[-1]}" >&2; exit 2; }
 headers=$(printf '%s\n' /usr/src/linux-headers-*-common | sort -V | tail -n 1)
 series=$(basename "$headers" | cut -d- -f3 | cut -d. -f1,2)
 
