@@ -35,8 +35,8 @@ struct job {
 	int node;    /* of what is written first */
 	bool engine; /* if there is one */
 	u32 status;  /* 0: the caller waits */
-	struct completion
-		*completed; /* then: it is on its stack, as is the result; the job is its */
+	/* Then: both are on its stack, and it frees the job. */
+	struct completion *completed;
 	s64 *result;
 };
 

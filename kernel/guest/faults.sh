@@ -167,6 +167,15 @@ PERL
 fault engine-not-stopped together engine.c engine_fails "FAILED +engine_fails" <<'PERL'
 s{while \(dmaengine_terminate_sync}{while (0 && dmaengine_terminate_sync}s
 PERL
+fault thread-stays-on-its-node together copy.c by_a_thread_of_the_node "FAILED +by_a_thread_of_the_node" <<'PERL'
+s{file->turns\+\+ % 2}{0 * file->turns++}s
+PERL
+fault killed-in-the-queue-waits together copy.c killed_behind_others "FAILED +killed_behind_others" <<'PERL'
+s{!wait_for_completion_killable\(&completed\)}{(wait_for_completion(&completed), true)}s
+PERL
+fault channels-kept together engine.c engines_are_given_back "FAILED +engines_are_given_back" <<'PERL'
+s{held - broken_count > most}{false}s
+PERL
 fault graph-bounds-not-looked-at together graph_make.c graph_refused_nodes "FAILED +graph_refused_nodes" <<'PERL'
 s{if \(!is_within\(to, node->offset, bytes, element\)\)}{if (0)}s
 PERL

@@ -14,6 +14,28 @@ static bool is_mpis(enum oc_collective collective)
 	return !strcmp(oci_options()->algorithm[collective], "mpi");
 }
 
+/* Grows when what goes in two levels, or how (mpi/common/levels), is decided otherwise than before:
+ * builds of one version may be mixed by mistake. */
+enum { WAYS = 1 };
+
+uint64_t oc_levels(void)
+{
+	uint64_t hash = oci_hash(OCI_HASH_START, OC_VERSION, sizeof(OC_VERSION));
+	enum oci_levels levels = oci_options()->levels;
+	uint32_t ways = WAYS;
+
+	if (levels == OCI_LEVELS_OFF)
+		return 0;
+	hash = oci_hash(hash, &levels, sizeof(levels));
+	hash = oci_hash(hash, &ways, sizeof(ways));
+	for (int c = 0; c < OC_COLLECTIVES; c++) {
+		bool mpis = is_mpis((enum oc_collective)c);
+
+		hash = oci_hash(hash, &mpis, sizeof(mpis));
+	}
+	return hash ? hash : 1;
+}
+
 /*
  * Up to how many bytes of a message or block two levels gain. Stock's time or HAN's, whichever is
  * less, by two levels' (docs/results/nodes-forced.csv: Open MPI 4.1.4, 2 hosts of 2 ranks on two
@@ -149,44 +171,4 @@ size_t oc_levels_shared(enum oc_collective collective, uint32_t ranks, int start
 		break;
 	}
 	return wanted > least ? wanted : least;
-}
-
-/* Grows when what goes in two levels, or how (mpi/common/levels), is decided otherwise than before
- * in a way that the samples below do not show: builds of one version may be mixed by mistake. */
-enum { WAYS = 1 };
-
-/* Samples of what is decided above. */
-static uint64_t add_collective(uint64_t hash, enum oc_collective collective)
-{
-	bool mpis = is_mpis(collective);
-
-	hash = oci_hash(hash, &mpis, sizeof(mpis));
-	for (uint32_t ranks = 2; ranks <= 4 * MANY_RANKS; ranks *= 4)
-		for (size_t bytes = 64; bytes <= 4096 * KIB; bytes *= 2) {
-			uint64_t decided[] = {
-				oc_levels_refusal(collective, bytes, 0) != NULL,
-				oc_levels_refusal(collective, bytes, 1) != NULL,
-				oc_levels_together(collective, ranks, bytes) == bytes,
-				oc_levels_shared(collective, ranks, 0),
-				oc_levels_shared(collective, ranks, 1),
-			};
-
-			hash = oci_hash(hash, decided, sizeof(decided));
-		}
-	return hash;
-}
-
-uint64_t oc_levels(void)
-{
-	uint64_t hash = oci_hash(OCI_HASH_START, OC_VERSION, sizeof(OC_VERSION));
-	enum oci_levels levels = oci_options()->levels;
-	uint32_t ways = WAYS;
-
-	if (levels == OCI_LEVELS_OFF)
-		return 0;
-	hash = oci_hash(hash, &levels, sizeof(levels));
-	hash = oci_hash(hash, &ways, sizeof(ways));
-	for (int c = 0; c < OC_COLLECTIVES; c++)
-		hash = add_collective(hash, (enum oc_collective)c);
-	return hash ? hash : 1;
 }

@@ -207,10 +207,11 @@ static struct io_uring_sqe *find_place(struct oci_uring *uring)
 	return sqe;
 }
 
-/* Has the kernel taken what was put last, and what it had left before that? */
+/* Has the kernel taken all that was put, now or with what was put behind it? */
 static bool has_taken_all(struct oci_uring *uring)
 {
-	return io_uring_submit(&uring->ring) > 0 && !io_uring_sq_ready(&uring->ring);
+	io_uring_submit(&uring->ring);
+	return !io_uring_sq_ready(&uring->ring);
 }
 
 static void ask_for_tick(struct oci_uring *uring)
@@ -230,9 +231,7 @@ static void ask_for_tick(struct oci_uring *uring)
 		uring->tick_put = true;
 		uring->moved = false;
 	}
-	/* It may have gone with what was put behind it. */
-	io_uring_submit(&uring->ring);
-	uring->ticking = !io_uring_sq_ready(&uring->ring);
+	uring->ticking = has_taken_all(uring);
 }
 
 /* Was there one? */
