@@ -190,11 +190,13 @@ static int rank_1_ends(struct oc_team *team, void *arg)
 		raise(SIGKILL);
 	}
 	__atomic_fetch_add(&ending->ready, 1, __ATOMIC_RELAXED);
-	missed = oct_barrier(team) == -EOWNERDEAD && oc_team_dead_rank(team) == 1 &&
-		 oc_peer_ended();
+	missed = oct_barrier(team) == -EOWNERDEAD && oc_team_dead_rank(team) == 1;
 	__atomic_store_n(&ending->took_ns[oc_team_rank(team)],
 			 oci_clock_ns() - __atomic_load_n(&ending->ended_at_ns, __ATOMIC_RELAXED),
 			 __ATOMIC_RELAXED);
+	/* Who was told of it may have seen it alive in the same tick, for which a look holds. */
+	while (missed && !oc_peer_ended())
+		usleep(1000);
 	__atomic_fetch_add(&ending->missed, 1, __ATOMIC_RELAXED);
 	if (!missed)
 		return WRONG;
