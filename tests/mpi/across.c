@@ -5,10 +5,11 @@
  * must have gone in two levels: "levels COLLECTIVE CALLS", summed over the ranks. With the word
  * "off" these are none, as a rank does not take part; with "first", as ranks 0 and 1 cannot form a
  * team, they are those of the communicator without rank 0; with "auto" they are of no account. With
- * "leave" the ranks of node2 are killed; with "cut" its link is down for a second. One file, as
- * each part of it counts what must have gone so. With "differ" two ranks of node2 call other things
- * than each other. With "unlike" there are only Bcasts whose root has another type than the others;
- * with "fails" a rank of node1 differs from its node, from where on all calls fail, and none waits.
+ * "leave" the ranks of node2 are killed; with "cut" its link is down for a second; with "full" the
+ * last rank's host has no room in /dev/shm. One file, as each part of it counts what must have gone
+ * so. With "differ" two ranks of node2 call other things than each other. With "unlike" there are
+ * only Bcasts whose root has another type than the others; with "fails" a rank of node1 differs
+ * from its node, from where on all calls fail, and none waits.
  */
 #include "checked.h"
 
@@ -555,6 +556,23 @@ static void cut(void)
 	}
 }
 
+/* /dev/shm of the last rank's host has no more room than what the MPI has made there already. */
+static void fill_up(void)
+{
+	char byte = 0;
+
+	if (world_rank < world_size - 1) {
+		MPI_Recv(&byte, 1, MPI_CHAR, world_size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	if (system("used=$(df --output=used /dev/shm | tail -n 1) && "
+		   "mount -o remount,size=$((used + 256))k /dev/shm && "
+		   "! head -c 1M /dev/zero 2>/dev/null >/dev/shm/rest"))
+		case_fail("/dev/shm could not be filled");
+	for (int r = 0; r < world_size - 1; r++)
+		MPI_Send(&byte, 1, MPI_CHAR, r, 0, MPI_COMM_WORLD);
+}
+
 /* What is wrong with the words of a communicator is said once, whatever it is used for. Then the
  * last two ranks, both on node2, differ in what they call, and say what they have heard. */
 static void differ(void)
@@ -726,6 +744,8 @@ int main(int argc, char **argv)
 		MPI_Finalize();
 		return 0;
 	}
+	if (!strcmp(less, "full"))
+		fill_up();
 	run_on(MPI_COMM_WORLD, 0);
 	/* Backwards; mixed; without the last one; without the first; and as it was, used again.
 	 * Where all is the MPI's, they are alike. */

@@ -96,12 +96,20 @@ static const char *tuning_of_mpis(void)
 	return job_tuning(cells);
 }
 
+/* In a shell, which has the program behind it. */
+static const char *without_cma(void)
+{
+	return job_text("set -- %s/oc_mpi_deny process_vm_readv,process_vm_writev EPERM \"$@\"",
+			job_programs);
+}
+
 /*
- * across SLOTS [turns] [node2] [VARIABLE=VALUE|cells|shares]: ranks on hosts, "2:2" for two on each
- * of two, or by turns. All calls of the program that can go in two levels do, in shares where these
- * can (shares), also with VARIABLE=VALUE on node2 alone, and where a tuning file there leaves their
- * parts to the MPI (cells); with that on rank 1 none does, or, where it only keeps it from a team
- * with rank 0 (ONECOPY_MECHANISM), those without that rank.
+ * across SLOTS [turns] [node2] [VARIABLE=VALUE|cells|denied|full|shares]: ranks on hosts, "2:2" for
+ * two on each of two, or by turns. All calls of the program that can go in two levels do, in shares
+ * where these can (shares), also with VARIABLE=VALUE on node2 alone, where a tuning file there
+ * leaves their parts to the MPI (cells), process_vm_readv() is forbidden there (denied), or its
+ * /dev/shm is full; with that on rank 1 none does, or, where it only keeps it from a team with rank
+ * 0 (ONECOPY_MECHANISM), those without that rank.
  */
 SCENARIO(across)
 {
@@ -109,6 +117,7 @@ SCENARIO(across)
 	bool host = words[1] && !strcmp(words[1], "node2");
 	const char *how = words[1] ? words[turns || host ? 2 : 1] : NULL;
 	bool cells = how && !strcmp(how, "cells"), shares = how && !strcmp(how, "shares");
+	bool denied = how && !strcmp(how, "denied"), full = how && !strcmp(how, "full");
 	struct job job = job_across(words[0], turns, "across");
 	bool refused = how && strstr(how, "MECHANISM") && !host;
 	bool off = how && !refused && !host && !shares;
@@ -119,12 +128,24 @@ SCENARIO(across)
 	job_set(&job, shares ? "ONECOPY_LEVELS=shares" : "ONECOPY_LEVELS=on");
 	if (shares)
 		how = NULL;
-	if (how) {
+	if (full) {
+		/* Open MPI by itself ends with SIGBUS then. */
+		job_set(&job, "OMPI_MCA_btl=self,tcp");
+		job_add(&job, how);
+	}
+	if (denied) {
+		driver_need_mechanism("cma");
+		job_set(&job, "OMPI_MCA_btl_vader_single_copy_mechanism=none",
+			"UCX_TLS=self,posix,tcp");
+	}
+	if (how && !full) {
 		job.word[--job.words] = NULL;
-		job_add_shell(&job, job_text("[ %s ] && export %s; exec \"$@\"",
+		job_add_shell(&job, job_text("[ %s ] && %s; exec \"$@\"",
 					     host ? "$(hostname) = node2" :
 						    "\"${OMPI_COMM_WORLD_RANK-$PMI_RANK}\" = 1",
-					     cells ? job_text("ONECOPY_TUNING=%s", path) : how));
+					     denied ? without_cma() :
+					     cells  ? job_text("export ONECOPY_TUNING=%s", path) :
+						      job_text("export %s", how)));
 		job_add(&job, "sh");
 		job_add_program(&job, "across");
 		job_add(&job, refused ? "first" : off ? "off" : "all");
@@ -151,6 +172,9 @@ SCENARIO(across)
 		if (shares && verdict_served(&result, "allgatherv", NULL, NULL) < sum / 20)
 			verdict_fail(&result, "nodes had %ld Allgathervs, as of few shares",
 				     verdict_served(&result, "allgatherv", NULL, NULL));
+		if (denied && (!verdict_served(&result, NULL, NULL, "cma") ||
+			       !verdict_served(&result, NULL, NULL, "shm")))
+			verdict_fail(&result, "not one host had cma and the other one shm");
 		if (!sum != off)
 			verdict_fail(&result, "%ld calls went in two levels", sum);
 	}
