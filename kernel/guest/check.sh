@@ -36,22 +36,20 @@ for part in "$@"; do
 		{ echo "kmod-check: there is no part '$part', but ${all[*]}" >&2; exit 2; }
 done
 
-# Every algorithm through every layout and form, with 2 ranks by both MPIs, with 4 and 8 by one of them
-# each: by the CPU, by engines, and with refusals; and more, mpi.sh has what the marks mean.
+# Every algorithm through every layout and form, with 2, 4 and 8 ranks by both MPIs: by the CPU, by
+# engines, and with refusals; and more, mpi.sh has what the marks mean.
 mpi_tests() {
-	local mark mpi by four eight
+	local mark mpi by ranks
 
-	echo src/kmod_test
-	echo src/message_limits_test
-	printf 'src/%s\n' graph_module_test graph_test reduce_test failure_test
-	echo lab/graph_check_test
-	echo lab/tune_test
+	printf 'src/%s\n' kmod_test message_limits_test graph_module_test graph_test reduce_test \
+		failure_test
+	printf 'lab/%s\n' graph_check_test tune_test module_test
 	for mark in "" "+ " "! "; do
-		by=kmod four="--mpich " eight=
+		by=kmod
 		[ "$mark" != "! " ] || by=kmod+cma
-		[ "$mark" != "+ " ] || four= eight="--mpich "
-		printf '%s\n' "${mark}table 2 $by" "$mark--mpich table 2 $by" \
-			"$mark${four}table 4 $by" "$mark${eight}table 8 $by"
+		for ranks in 2 4 8; do
+			printf '%s\n' "${mark}table $ranks $by" "$mark--mpich table $ranks $by"
+		done
 	done
 	for mpi in "" "--mpich "; do
 		echo "${mpi}bytes 4 kmod"
@@ -64,7 +62,7 @@ mpi_tests() {
 }
 
 mpi_targets=({tests/mpi,mpi/ompi,mpi/pmpi,src/heap/dso,tools/onecopy}/all kmod_test message_limits_test
-	tune_test {graph_module,graph,reduce,failure,graph_check}_test)
+	{tune,module}_test {graph_module,graph,reduce,failure,graph_check}_test)
 
 mpi() {
 	local tests

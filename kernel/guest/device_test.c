@@ -323,6 +323,9 @@ static void structures(void)
 						    .word = 1 }; /* words are not mapped */
 	struct onecopy_notify notify = { .size = sizeof(notify), .fd = -2 };
 	struct onecopy_region_destroy shorter = { .size = 8 };
+	struct onecopy_region_destroy more = { .size = sizeof(more),
+					       .reserved = 1,
+					       .cookie = cookie };
 	struct onecopy_counters first = { .size = 16, .regions_gone = 7 };
 	struct onecopy_copy *fixed = (struct onecopy_copy *)memory(PAGE);
 
@@ -374,6 +377,7 @@ static void structures(void)
 	notify.fd = 1 << 20;
 	REFUSED(ioctl(device, ONECOPY_NOTIFY, &notify), EBADF);
 	REFUSED(ioctl(device, ONECOPY_REGION_DESTROY, &shorter), EINVAL);
+	REFUSED(ioctl(device, ONECOPY_REGION_DESTROY, &more), EINVAL);
 	CHECK(!ioctl(device, ONECOPY_COUNTERS, &first));
 	CHECK(first.version == ONECOPY_VERSION && first.regions_created && first.regions_gone == 7);
 	/* What was copied cannot be told. */
@@ -917,6 +921,51 @@ static void pages_moved_meanwhile(void)
 	CHECK(pinned_becomes(pinned));
 }
 
+/* Children come, write all that they inherit, and go, while this process's memory is copied by
+ * another and by a thread. */
+static void forks_meanwhile(void)
+{
+	enum { BYTES = 1 << 20 };
+	const unsigned int rounds = fuzz_seconds < LONG_RUN ? 20 : 100;
+	uint8_t *shared = memory(BYTES), *own = memory(BYTES);
+	struct onecopy_piece pieces[] = { { (uintptr_t)own, BYTES }, { (uintptr_t)shared, BYTES } };
+	volatile uint32_t *words = map_words();
+	uint64_t from, to, copied;
+	pid_t copier;
+
+	fill(shared, BYTES, 1);
+	from = create(shared, BYTES, ONECOPY_REGION_READ);
+	to = create(own, BYTES, ONECOPY_REGION_WRITE);
+	copier = fork();
+	CHECK(copier >= 0);
+	if (!copier) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		device = open("/dev/onecopy", O_RDWR | O_CLOEXEC);
+		for (unsigned int i = 0;; i++) {
+			memset(own, 0, BYTES);
+			CHECK(!copy(from, 0, own, BYTES, i % 2 ? ONECOPY_COPY_KTHREAD : 0));
+			CHECK(is_filled(own, BYTES, 1));
+		}
+	}
+	for (unsigned int round = 0; round < rounds; round++) {
+		memset(own, 0, BYTES);
+		CHECK(!copy_pieces(round % 2 ? to : from, 0, &pieces[round % 2], 1,
+				   ONECOPY_COPY_ASYNC | (round % 2 ? ONECOPY_COPY_WRITE : 0), 1,
+				   &copied));
+		IN_CHILD({
+			memset(shared, 0xee, BYTES);
+			memset(own, 0xee, BYTES);
+		});
+		CHECK(await_word(&words[1]) == ONECOPY_STATUS_DONE);
+		words[1] = 0;
+		CHECK(is_filled(shared, BYTES, 1) && is_filled(own, BYTES, 1));
+	}
+	CHECK(!waitpid(copier, NULL, WNOHANG));
+	kill(copier, SIGKILL);
+	CHECK(waitpid(copier, NULL, 0) == copier);
+	CHECK(!destroy(from) && !destroy(to));
+}
+
 static void pinned_memory_is_counted(void)
 {
 	struct rlimit limit = { 64 << 10, 64 << 10 };
@@ -1219,6 +1268,7 @@ static const struct test tests[] = {
 	TEST(gone_with_its_process),
 	TEST(pages_move_again),
 	TEST(pages_moved_meanwhile),
+	TEST(forks_meanwhile),
 	TEST(pinned_memory_is_counted),
 	TEST(killed),
 	TEST(killed_behind_others),

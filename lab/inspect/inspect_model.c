@@ -332,7 +332,7 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 	if (collective == OC_ALLTOALL && all * call->ranks > OC_LEVELS_ROWS)
 		return "a node sends more than 4 MiB";
 	*never = false;
-	refusal = oc_levels_refusal(collective, own_sizes ? 0 : call->bytes, 0);
+	refusal = oc_levels_refusal(collective, own_sizes ? 0 : call->bytes, call->nonblocking);
 	if (!refusal && oci_receives_each(collective) && oci_is_rooted(collective) &&
 	    !oc_levels_together(collective, call->ranks, own_sizes ? 0 : call->bytes))
 		return "its blocks go straight to the root";

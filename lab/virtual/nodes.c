@@ -80,7 +80,10 @@ static double between(struct levels *l, enum oc_collective collective, size_t by
 /* By their bytes, on nodes that have as many ranks. */
 static bool in_shares(const struct levels *l, size_t bytes)
 {
-	return l->each > 1 && bytes >= oc_levels_shared(l->on_node->collective, l->each, 0);
+	size_t from = oc_levels_shared(l->on_node->collective, l->each, l->on_node->nonblocking);
+
+	l->to->shares = l->each > 1 && bytes >= from;
+	return l->to->shares;
 }
 
 /* A call for each node's blocks. */

@@ -25,6 +25,7 @@ struct oci_nodes_part {
 struct oci_nodes_predicted {
 	struct oci_nodes_part part[OCI_NODES_PARTS];
 	unsigned int parts;
+	bool shares;	 /* each rank of a node has a part between them; else a leader has */
 	double copies_s; /* by the leaders, between the parts */
 	double s;	 /* of all: parts of pieces overlap */
 };

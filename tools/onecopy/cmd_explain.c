@@ -3,6 +3,7 @@
 #include "command.h"
 #include "lab/experiment/json_text.h"
 #include "lab/experiment/table.h"
+#include "model_nodes.h"
 #include "names.h"
 #include "predict.h"
 
@@ -12,6 +13,7 @@
 struct explain_choice {
 	struct predict_options common;
 	bool all;
+	long nodes; /* 0: the ranks are on one */
 };
 
 static void take_bytes(void *options, const char *text)
@@ -43,6 +45,9 @@ const struct option_set explain_options = {
 			{ "nonblocking", 0, NULL, "The call is nonblocking or persistent",
 			  AT(common.call.nonblocking) },
 			{ "near", 0, NULL, "All ranks share a cache", AT(common.call.near) },
+			{ "nodes", 'N', "N",
+			  "Over so many nodes of --ranks ranks: what two levels make of the call",
+			  OPTION_COUNT, AT(nodes), 2, OC_NODES_MOST },
 			{ "all", 0, NULL, "Each parameter of an algorithm, not its best alone",
 			  AT(all) },
 			PREDICT_ROWS,
@@ -126,6 +131,14 @@ int explain_main(int argc, char **argv)
 		      "--bytes 1M --ranks 16");
 	if (options.common.call.collective == OC_BARRIER)
 		options.common.call.bytes = 0;
+	if (options.nodes) {
+		if (options.all || options.common.call.near || options.common.call.shared_cpus)
+			usage("--%s is of the ranks of one node; valid: without --nodes",
+			      options.all	       ? "all" :
+			      options.common.call.near ? "near" :
+							 "shared-cpus");
+		return command_end(explain_nodes(&options.common, (uint32_t)options.nodes));
+	}
 	/* What forces an algorithm here forces it in the jobs started from here. */
 	options.common.call.forced = 1;
 	predict_call(&options.common.call, &predicted, list);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* onecopy model --nodes: calls of ranks on several nodes, in two levels and by the MPI alone. */
+/* onecopy model --nodes, explain --nodes: calls of ranks on several nodes, in two levels and by the
+ * MPI alone. */
 #include "model_nodes.h"
 
 #include "command.h"
@@ -263,4 +264,75 @@ int model_nodes(const struct predict_options *options, uint32_t nodes,
 		status |= draw(&n, plot);
 	free(n.at);
 	return command_end(status);
+}
+
+static const char *way_of(const struct oc_nodes_predicted *p)
+{
+	return p->handed_back	? "the MPI's own" :
+	       p->levels.shares ? "in two levels, in shares" :
+				  "in two levels";
+}
+
+static const char *reason_of(const struct oc_nodes_predicted *p)
+{
+	return p->handed_back ?
+		       p->handed_back :
+	       p->levels.shares ?
+		       "all nodes have as many ranks, and it is large enough for each to have a share" :
+		       "it is none of those that gained nothing";
+}
+
+static void explain_text(const struct nodes *n, const struct oc_nodes_predicted *p)
+{
+	const struct oc_predict_call *call = &n->options->call;
+	struct table table = { .align = "llrrlr" };
+	char bytes[32];
+
+	bytes_text(call->bytes, bytes, sizeof(bytes));
+	printf("%s%s%s%s on %u nodes of %u ranks: %s, because %s.\n",
+	       call->nonblocking ? "nonblocking " : "", oci_collective_name(call->collective),
+	       call->bytes ? " of " : "", call->bytes ? bytes : "", n->nodes, call->ranks,
+	       way_of(p), reason_of(p));
+	printf("Model: %s. Microseconds.\n\n", predict_model_text(&n->model));
+	table_add(&table, "part\tby\tbytes\ttimes\talgorithm\ttotal");
+	for (unsigned int i = 0; i < p->levels.parts; i++) {
+		const struct oci_nodes_part *part = &p->levels.part[i];
+
+		bytes_text(part->bytes, bytes, sizeof(bytes));
+		table_add(&table, "%s\t%s\t%s\t%u\t%s\t%.2f", oci_collective_name(part->collective),
+			  !part->between   ? "each node" :
+			  p->levels.shares ? "the ranks of a place, between nodes" :
+					     "the leaders, between nodes",
+			  bytes, part->times, part->algorithm, 1e6 * part->s);
+	}
+	if (p->levels.copies_s > 0)
+		table_add(&table, "copies\tthe leaders\t\t\t\t%.2f", 1e6 * p->levels.copies_s);
+	if (p->levels.parts)
+		table_add(&table, "in two levels\t\t\t\t\t%.2f", 1e6 * p->levels.s);
+	table_add(&table, "the MPI alone\t\t\t\t%s\t%.2f", p->flat.name, 1e6 * p->flat.s);
+	table_print(&table, stdout, 0);
+}
+
+int explain_nodes(const struct predict_options *options, uint32_t nodes)
+{
+	struct nodes n = { .options = options, .nodes = nodes };
+	enum oc_collective collective = options->call.collective;
+	size_t bytes = options->call.bytes;
+	struct oc_nodes_predicted p;
+	json_t *json;
+
+	if (!predict_one(&n, collective, bytes, &p))
+		usage("over several nodes %s is the MPI's own", oci_collective_name(collective));
+	if (!options->json) {
+		explain_text(&n, &p);
+		return 0;
+	}
+	json = one_json(&p, bytes);
+	json_object_set_new(json, "collective", json_string(oci_collective_name(collective)));
+	json_object_set_new(json, "nodes", json_integer(nodes));
+	json_object_set_new(json, "ranks", json_integer(options->call.ranks));
+	json_object_set_new(json, "model", predict_model_json(&n.model));
+	json_object_set_new(json, "chosen", json_string(way_of(&p)));
+	json_object_set_new(json, "why", json_string(reason_of(&p)));
+	return json_text_print(json, 2);
 }
