@@ -8,7 +8,7 @@
 #   make check-debian13  build and test in Debian 13, which mmdebstrap makes (root; MIRROR=URL)
 #   make kmod       build the optional kernel module in build/kmod (KDIR=the kernel's headers)
 #   make kmod-check install what is missing, test the module, and MPI programs over it, in guests of
-#                   QEMU (KMOD_PARTS="debug mpi faults arm64 guest static locks": only these;
+#                   QEMU (KMOD_PARTS="debug mpi faults kasan arm64 guest static locks": only these;
 #                   kernel/guest/check.sh has them, and more)
 #   make soak       random mixes of everything under both MPIs, 10 minutes (SOAK_SECONDS=600, SEED=)
 #   make bench      install what is missing, our benchmark, stock against onecopy (BENCH_ARGS="...")

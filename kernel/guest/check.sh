@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 # Dual BSD/GPL. All tests of the module, `make kmod-check`: "check.sh OUT [PART...]", else all parts:
 #
-#   kernel  builds the kernel of static, debug and faults (debug-kernel.sh), once
+#   kernel  builds the kernel of debug, kasan, faults and static (debug-kernel.sh), once
 #   debug   the module's tests where KASAN, lockdep and kmemleak look on; random calls for 10 minutes
 #           of them (KMOD_DEBUG_SECONDS)
 #   mpi     MPI programs over it, in a guest of KMOD_CPUS (8) CPUs, two a node
+#   kasan   some of these on the kernel of debug
 #   faults  one seeded fault after the other, each of which the tests must find
 #   arm64   its tests over real DMA engines, on arm64
 #   guest   its tests in a guest with Debian's kernel
@@ -16,14 +17,14 @@
 # waits leaves a CPU idle), each in OUT/PART, with its output in OUT/PART.log; what they say is shown
 # behind their names, and each minute what is under way. The kernel is built in KMOD_CACHE (else
 # ~/.cache/onecopy/kernel). KMOD_SECONDS: of random calls in guest; KDIR: a kernel that was built, for
-# guest and mpi; KMOD_TESTS: those of mpi, as mpi.sh has them, separated by ";"; KMOD_BYTES: as mpi.sh
+# guest and mpi; KMOD_TESTS: those of mpi and kasan, as mpi.sh has them, separated by ";"; KMOD_BYTES: as mpi.sh
 # has it. The last line reads "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 mkdir -p "${1:?"usage: check.sh OUT [PART...]"}"
 out=$(cd "$1" && pwd)
 shift
-all=(kernel debug mpi faults arm64 guest static locks)
+all=(kernel debug mpi faults kasan arm64 guest static locks)
 [ $# -gt 0 ] || set -- "${all[@]}"
 cache=${KMOD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/onecopy/kernel}
 jobs=${KMOD_JOBS:-2}
@@ -64,14 +65,22 @@ mpi_tests() {
 mpi_targets=({tests/mpi,mpi/ompi,mpi/pmpi,src/heap/dso,tools/onecopy}/all kmod_test message_limits_test
 	{tune,module}_test {graph_module,graph,reduce,failure,graph_check}_test)
 
-mpi() {
+# Those that are not of seconds there are of minutes here.
+kasan_tests() {
+	printf 'src/%s\n' kmod_test message_limits_test graph_module_test
+	printf 'lab/%s\n' graph_check_test module_test
+	printf '%s\n' "bytes 2 kmod" "--mpich bytes 2 kmod" "! bytes 3 kmod+cma" "soak 3 20 3 kmod"
+}
+
+# programs PART KDIR: with what KMOD_TESTS says, else PART_tests.
+programs() {
 	local tests
 
 	{ cmake --preset check && cmake --build build/check --target "${mpi_targets[@]}"; } \
-		>"$out/mpi/programs.log" 2>&1 ||
-		{ tail -n 20 "$out/mpi/programs.log" >&2; return 1; }
-	IFS=';' read -r -a tests <<<"${KMOD_TESTS:-$(mpi_tests | paste -sd ';')}"
-	$guest/mpi.sh "$out/mpi" build/check 3 "${tests[@]}"
+		>"$out/$1/programs.log" 2>&1 ||
+		{ tail -n 20 "$out/$1/programs.log" >&2; return 1; }
+	IFS=';' read -r -a tests <<<"${KMOD_TESTS:-$("$1_tests" | paste -sd ';')}"
+	KDIR=$2 $guest/mpi.sh "$out/$1" build/check 3 "${tests[@]}"
 }
 
 packages_of() {
@@ -86,7 +95,8 @@ run_part() {
 	case $1 in
 	kernel) $guest/debug-kernel.sh "$cache" ;;
 	guest) $guest/run.sh "$out/guest" "${KMOD_SECONDS:-5}" ${KDIR:+"$KDIR"} ;;
-	mpi) mpi ;;
+	mpi) programs mpi "${KDIR:-}" ;;
+	kasan) programs kasan "$cache/build" ;;
 	arm64) $guest/arm64.sh "$out/arm64" ;;
 	static) $guest/static.sh "$out/static" "$cache/source" ;;
 	locks) $guest/debug-kernel.sh "$cache" lockstat && $guest/contention.sh "$out/locks" "$cache/build-lockstat" ;;
@@ -127,7 +137,7 @@ tell_progress() {
 
 for part in "$@"; do
 	# What is built by debug-kernel.sh.
-	[[ " debug faults static locks " != *" $part "* || " $* " == *" kernel "* ]] || set -- kernel "$@"
+	[[ " debug kasan faults static locks " != *" $part "* || " $* " == *" kernel "* ]] || set -- kernel "$@"
 done
 parts=()
 packages=(linux-headers-amd64 qemu-system-x86 busybox-static xz-utils)

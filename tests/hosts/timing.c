@@ -6,8 +6,9 @@
  * as the meeting leaves them, who leaves it first waits for the others inside the call, and how
  * long depends on the call before (the last rank of a Bcast of 20 us began up to 12 us before its
  * root). A call's value is from that time until its last rank's end, a cell's the median over
- * calls. Rank 0 prints "COLLECTIVE BYTES US TX", where TX is what all hosts sent over eth0 in a
- * call, by the kernel's counters, the meetings included, without what TCP sent again.
+ * calls. Rank 0 prints "COLLECTIVE BYTES US TX PACKETS", where TX is the bytes that all hosts sent
+ * over eth0 in a call, by the kernel's counters, the meetings included, without what TCP sent
+ * again, and PACKETS how many these were as the kernel handed them to the device.
  */
 #include "meet.h"
 
@@ -60,21 +61,23 @@ static double sent_again(void)
 	return again;
 }
 
-/* What this host has sent. */
-static double sent(void)
+/* Adds what this host has sent, bytes and packets, `sign` times. */
+static void add_sent(double tx[2], int sign)
 {
 	FILE *file = is_counter ? fopen("/proc/net/dev", "r") : NULL;
-	double received, bytes, sum = -sent_again();
+	double received, bytes, packets;
 	char line[512];
 
+	tx[0] -= sign * sent_again();
 	while (file && fgets(line, sizeof(line), file))
 		if (strstr(line, "eth0:") &&
-		    sscanf(strstr(line, ":") + 1, "%lf %*f %*f %*f %*f %*f %*f %*f %lf", &received,
-			   &bytes) == 2)
-			sum += bytes;
+		    sscanf(strstr(line, ":") + 1, "%lf %*f %*f %*f %*f %*f %*f %*f %lf %lf",
+			   &received, &bytes, &packets) == 3) {
+			tx[0] += sign * bytes;
+			tx[1] += sign * packets;
+		}
 	if (file)
 		fclose(file);
-	return sum;
 }
 
 static int counts[MOST_RANKS], displs[MOST_RANKS];
@@ -168,7 +171,7 @@ static int choose(double us, double cell_ms)
 static void run_cell(const char *what, int bytes, double cell_ms)
 {
 	static double us[MOST_CALLS];
-	double tx, start;
+	double tx[2] = { 0, 0 }, start;
 	int calls;
 
 	/* onecopy's first nonblocking calls are the MPI's, as the next blocking one makes what they
@@ -181,7 +184,7 @@ static void run_cell(const char *what, int bytes, double cell_ms)
 	}
 	calls = choose(now_us() - start, cell_ms);
 	meet();
-	tx = -sent();
+	add_sent(tx, -1);
 	for (int i = 0; i < calls; i++) {
 		one[i % bytes]++;
 		us[i] = -begin_together();
@@ -189,14 +192,15 @@ static void run_cell(const char *what, int bytes, double cell_ms)
 		us[i] += now_us();
 	}
 	meet();
-	tx += sent();
+	add_sent(tx, 1);
 	/* Before all have looked nobody may begin what comes next. */
 	meet();
 	to_root(us, calls, 0);
-	to_root(&tx, 1, 1);
+	to_root(tx, 2, 1);
 	qsort(us, (size_t)calls, sizeof(us[0]), by_value);
 	if (!rank)
-		printf("%s %d %.1f %.0f\n", what, bytes, us[calls / 2], tx / calls);
+		printf("%s %d %.1f %.0f %.1f\n", what, bytes, us[calls / 2], tx[0] / calls,
+		       tx[1] / calls);
 }
 
 static int is_size(const char *word)
