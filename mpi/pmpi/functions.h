@@ -92,7 +92,7 @@
 #define OCI_CALLED(X) \
 	X(Isend) X(Issend) X(Irsend) X(Irecv) X(Recv_init) \
 	X(Isend_c) X(Issend_c) X(Irsend_c) X(Irecv_c) X(Get_count) \
-	X(Query_thread) \
+	X(Abort) X(Query_thread) \
 	X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) \
 	X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) \
 	X(Comm_delete_attr) X(Comm_set_errhandler) X(Comm_get_errhandler) X(Errhandler_free) X(Comm_call_errhandler) X(Comm_get_name) \

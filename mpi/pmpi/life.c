@@ -3,9 +3,9 @@
  * From MPI_Init to MPI_Finalize. Before and after, every call goes to the MPI as it is.
  *
  * MPI_Init exchanges, with one PMPI_Iallgather, who is on which node and takes part. So all
- * processes of a job need this library, or none: where one lacks it, the others wait for it, and
- * say so. A process with ONECOPY=off, or whose MPI moves device memory, takes part in this, and no
- * communicator that it is in is served.
+ * processes of a job need this library, or none: where one lacks it, the others wait for it, say
+ * so, and end the job. A process with ONECOPY=off, or whose MPI moves device memory, takes part in
+ * this, and no communicator that it is in is served.
  *
  * A program without a collective pays for what is here. So a rank says 16 bytes, which MPICH
  * sends at once: for the 260 of MPI_Comm_dup, or for longer words, ranks first map each other's
@@ -52,28 +52,36 @@ static double now_s(void)
 }
 
 /* Some hosts start their processes seconds later than others; one that lacks this library never
- * comes. */
+ * comes. The MPI's own MPI_Init, which has returned, has waited for the others itself. */
 #define LATE_S 5
+#define LOST_S 300
 
-/* `speaks`: says what is waited for. */
+/*
+ * `speaks`: says what is waited for. Nobody can go on without those who lack it: who only comes
+ * late would think that all take part. So the job ends, as it would wait for ever.
+ */
 static int await_all(MPI_Request *request, bool speaks)
 {
 	int done = 0, error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
-	double end_s = !error && !done ? now_s() + LATE_S : 0;
+	double begin_s = !error && !done ? now_s() : 0, waited_s;
 
 	while (!error && !done) {
 		sched_yield();
 		error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
-		if (error || done || !end_s || now_s() < end_s)
+		waited_s = now_s() - begin_s;
+		if (error || done || waited_s < LATE_S)
 			continue;
-		end_s = 0;
 		if (speaks)
 			oci_warn(
 				"MPI_Init has waited %d s for processes that have not come: on a "
 				"host that lacks this library they never will, and the dynamic "
 				"linker has said there that it cannot be preloaded; install onecopy "
-				"in one place on all hosts of the job, or run it without",
-				LATE_S);
+				"in one place on all hosts of the job, or run it without. After %d s "
+				"the job ends",
+				LATE_S, LOST_S);
+		speaks = false;
+		if (waited_s >= LOST_S)
+			PMPI(Abort)(MPI_COMM_WORLD, 1);
 	}
 	return error;
 }

@@ -73,7 +73,7 @@ SCENARIO(signals)
 
 /*
  * lacking RANKS: MPICH's last rank, as on a host without the library. The others wait, by a clock
- * that hurries (behind.c), and say why.
+ * that hurries (behind.c), say why, and end the job.
  */
 SCENARIO(lacking)
 {
@@ -81,7 +81,6 @@ SCENARIO(lacking)
 	struct job job = job_mpi(ranks, NULL);
 	struct job_result result;
 
-	job.ends_at = "processes that have not come";
 	job_add_behind(&job, "hurries");
 	job_add_shell(&job,
 		      job_text("[ $PMI_RANK != %d ] || unset LD_PRELOAD; exec \"$@\"", ranks - 1));
@@ -90,8 +89,11 @@ SCENARIO(lacking)
 	job_run(&job, &result);
 	if (verdict_count(&result, "has waited 5 s for processes that have not come") != 1)
 		verdict_fail(&result, "why MPI_Init waits was not said once");
+	if (result.hung || !result.status)
+		verdict_fail(&result, "the job has not ended by itself");
 	verdict_done(
-		"lacking: %d ranks, one without the library: what the others wait for is said\n",
+		"lacking: %d ranks, one without the library: the others say what they wait for, and "
+		"end the job\n",
 		ranks);
 	job_free(&result);
 }

@@ -253,10 +253,8 @@ static bool read_some(int fd, char **output, size_t *length)
 
 enum read_end { READ_ALL, READ_ENDED, READ_HUNG };
 
-/* Everything up to the end of the pipe or to what the job is to end at, or an ending, or until the
- * job hangs. */
-static enum read_end read_output(const struct job *job, int fd, struct watch *watch, char **output,
-				 size_t *length)
+/* Everything up to the end of the pipe, or an ending, or until the job hangs. */
+static enum read_end read_output(int fd, struct watch *watch, char **output, size_t *length)
 {
 	enum read_end end = READ_ALL;
 	double look_s = now_s();
@@ -268,8 +266,6 @@ static enum read_end read_output(const struct job *job, int fd, struct watch *wa
 			end = READ_ENDED;
 		else if (ready > 0 && !read_some(fd, output, length))
 			break;
-		else if (ready > 0 && job->ends_at && strstr(*output, job->ends_at))
-			end = READ_ENDED;
 		else if (now_s() - look_s < WATCH_LOOK_MS * 1e-3)
 			continue;
 		else if (watch_look(watch))
@@ -443,7 +439,7 @@ void job_run(const struct job *job, struct job_result *result)
 	if (!pid)
 		become(job, argv, fds[1]);
 	close(fds[1]);
-	end = read_output(job, fds[0], watch, &result->output, &length);
+	end = read_output(fds[0], watch, &result->output, &length);
 	result->hung = end == READ_HUNG;
 	if (end != READ_ALL) {
 		kill(-pid, SIGTERM);

@@ -13,8 +13,7 @@ struct job {
 	int words;
 	const char *environment[32]; /* "NAME=VALUE" pairs that the command gets on top */
 	int variables;
-	double silence_s;    /* 0: as support/watch.h has it */
-	const char *ends_at; /* once that is in its output it is told to end; NULL: never */
+	double silence_s; /* 0: as support/watch.h has it */
 	bool wants_stats;
 	bool leaves_nothing; /* whether it does is looked at */
 	bool yields; /* MPICH's idle ranks give their CPU away, as Open MPI's do by themselves;
