@@ -287,9 +287,18 @@ static void copy_to_region_by_an_engine(void)
 	use_engines(0);
 }
 
-/* Adds buffer 0 to buffer 1, sends that, and waits for as many bytes: either call is made to fail.
- */
-static void run_graph(bool created, bool issued)
+/* The graph's call with what is being failed, or without. */
+static int run_of(int fd, unsigned int what, unsigned int armed)
+{
+	struct onecopy_graph_run run = { .size = sizeof(run), .what = what };
+
+	return what == armed ? ARMED(ioctl(fd, ONECOPY_GRAPH_RUN, &run)) :
+			       ioctl(fd, ONECOPY_GRAPH_RUN, &run);
+}
+
+/* Adds buffer 0 to buffer 1, sends that, and waits for as many bytes, which come unless it is to be
+ * cancelled: one of its calls is made to fail. */
+static void run_graph(bool created, unsigned int armed)
 {
 	enum { STATUS = 1, LANES = 2 };
 	struct {
@@ -320,7 +329,7 @@ static void run_graph(bool created, bool issued)
 					       .buffer_count = 2,
 					       .word = STATUS,
 					       .lanes = LANES };
-	struct onecopy_graph_run run = { .size = sizeof(run), .what = ONECOPY_GRAPH_ISSUE };
+	bool cancelled = armed == ONECOPY_GRAPH_CANCEL;
 	volatile uint32_t *words;
 
 	CHECK(fd >= 0);
@@ -329,16 +338,20 @@ static void run_graph(bool created, bool issued)
 	tcp_pair(pair);
 	memset(place, 2, PAGE);
 	memset(place + PAGE, 3, PAGE);
-	words[LANES] = words[LANES + 1] = ONECOPY_LANE_GRANTED;
+	words[LANES] = ONECOPY_LANE_GRANTED;
 	if (!(created ? ARMED(ioctl(fd, ONECOPY_GRAPH_CREATE, &create)) :
 			ioctl(fd, ONECOPY_GRAPH_CREATE, &create)) &&
-	    !(issued ? ARMED(ioctl(fd, ONECOPY_GRAPH_RUN, &run)) :
-		       ioctl(fd, ONECOPY_GRAPH_RUN, &run))) {
+	    !run_of(fd, ONECOPY_GRAPH_ISSUE, armed)) {
 		CHECK(recv(pair[1], got, PAGE, MSG_WAITALL) == (ssize_t)PAGE);
 		CHECK(got[0] == 5 && got[PAGE - 1] == 5);
-		CHECK(send(pair[1], got, PAGE, 0) == (ssize_t)PAGE);
-		CHECK(await_word(&words[STATUS]) == ONECOPY_STATUS_DONE);
-		CHECK(place[0] == 5 && place[PAGE - 1] == 5);
+		words[LANES + 1] = ONECOPY_LANE_GRANTED;
+		/* A call that failed may be made again. */
+		while (run_of(fd, cancelled ? ONECOPY_GRAPH_CANCEL : ONECOPY_GRAPH_LOOK, armed))
+			CHECK(was_hit);
+		CHECK(send(pair[1], got, PAGE, MSG_NOSIGNAL) == (ssize_t)PAGE || cancelled);
+		CHECK(await_word(&words[STATUS]) ==
+		      (cancelled ? ONECOPY_STATUS_FAILED | ECANCELED : ONECOPY_STATUS_DONE));
+		CHECK(cancelled || (place[0] == 5 && place[PAGE - 1] == 5));
 	} else {
 		CHECK(was_hit);
 	}
@@ -351,12 +364,22 @@ static void run_graph(bool created, bool issued)
 
 static void graph_creating(void)
 {
-	run_graph(true, false);
+	run_graph(true, 0);
 }
 
 static void graph_issuing(void)
 {
-	run_graph(false, true);
+	run_graph(false, ONECOPY_GRAPH_ISSUE);
+}
+
+static void graph_looking(void)
+{
+	run_graph(false, ONECOPY_GRAPH_LOOK);
+}
+
+static void graph_cancelling(void)
+{
+	run_graph(false, ONECOPY_GRAPH_CANCEL);
 }
 
 static void notifying(void)
@@ -401,6 +424,8 @@ static const struct test calls[] = {
 	TEST(counting),
 	TEST(graph_creating),
 	TEST(graph_issuing),
+	TEST(graph_looking),
+	TEST(graph_cancelling),
 	NO_MORE_TESTS,
 };
 

@@ -167,7 +167,7 @@ boot() {
 # What every guest says at its end, after its tests.
 complaints() {
 	cat <<'INIT'
-busybox dmesg | busybox grep -B 3 -A 20 -E 'BUG|WARNING|Oops|protection fault|Call Trace|hung' &&
+busybox dmesg | busybox grep -B 3 -A 20 -E 'BUG|WARNING|Oops|protection fault|Call [Tt]race|hung|detected stall' &&
 	echo "FAILED  the kernel complained" || echo "ok      no complaint of the kernel's"
 busybox poweroff -f
 INIT

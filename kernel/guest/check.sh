@@ -17,8 +17,8 @@
 # waits leaves a CPU idle), each in OUT/PART, with its output in OUT/PART.log; what they say is shown
 # behind their names, and each minute what is under way. The kernel is built in KMOD_CACHE (else
 # ~/.cache/onecopy/kernel). KMOD_SECONDS: of random calls in guest; KDIR: a kernel that was built, for
-# guest and mpi; KMOD_TESTS: those of mpi and kasan, as mpi.sh has them, separated by ";"; KMOD_BYTES: as mpi.sh
-# has it. The last line reads "N passed, N failed".
+# guest and mpi; KMOD_TESTS: those of mpi and kasan, as mpi.sh has them, separated by ";";
+# KMOD_BYTES: as mpi.sh has it. The last line reads "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 mkdir -p "${1:?"usage: check.sh OUT [PART...]"}"
@@ -58,6 +58,7 @@ mpi_tests() {
 		echo "${mpi}program requests 3 kmod"
 		echo "${mpi}denied 2 kmod"
 		echo "${mpi}soak 4 60 3 kmod"
+		echo "${mpi}kill_random 100 1 kmod"
 	done
 	echo "! soak 4 60 5 kmod"
 }
@@ -65,19 +66,21 @@ mpi_tests() {
 mpi_targets=({tests/mpi,mpi/ompi,mpi/pmpi,src/heap/dso,tools/onecopy}/all kmod_test message_limits_test
 	{tune,module}_test {graph_module,graph,reduce,failure,graph_check}_test)
 
-# Those that are not of seconds there are of minutes here.
+# Only those that take seconds above: what takes longer there takes minutes with KASAN.
 kasan_tests() {
 	printf 'src/%s\n' kmod_test message_limits_test graph_module_test
 	printf 'lab/%s\n' graph_check_test module_test
-	printf '%s\n' "bytes 2 kmod" "--mpich bytes 2 kmod" "! bytes 3 kmod+cma" "soak 3 20 3 kmod"
+	printf '%s\n' "bytes 2 kmod" "--mpich bytes 2 kmod" "! bytes 3 kmod+cma" "soak 3 20 3 kmod" \
+		"kill_random 10 1 kmod"
 }
 
 # programs PART KDIR: with what KMOD_TESTS says, else PART_tests.
 programs() {
 	local tests
 
-	{ cmake --preset check && cmake --build build/check --target "${mpi_targets[@]}"; } \
-		>"$out/$1/programs.log" 2>&1 ||
+	# Of two parts that begin at once the second one finds it built.
+	flock "$out/programs.lock" sh -c 'cmake --preset check && cmake --build build/check --target "$@"' \
+		sh "${mpi_targets[@]}" >"$out/$1/programs.log" 2>&1 ||
 		{ tail -n 20 "$out/$1/programs.log" >&2; return 1; }
 	IFS=';' read -r -a tests <<<"${KMOD_TESTS:-$("$1_tests" | paste -sd ';')}"
 	KDIR=$2 $guest/mpi.sh "$out/$1" build/check 3 "${tests[@]}"

@@ -152,6 +152,39 @@ static void region_to_region(void)
 	CHECK(b[108] == 0 && b[109 + 3 * PAGE + 1] == 0);
 }
 
+/* In each direction, by each of those who may copy. */
+static void region_to_region_by_all(void)
+{
+	static const unsigned int ways[] = { 0, ONECOPY_COPY_KTHREAD, ONECOPY_COPY_ASYNC };
+	size_t bytes = 3 * PAGE;
+	uint8_t *a = memory(bytes), *b = memory(bytes);
+	volatile uint32_t *words = map_words();
+	uint64_t from = create(a, bytes, ONECOPY_REGION_READ);
+	uint64_t to = create(b, bytes, ONECOPY_REGION_WRITE);
+
+	for (unsigned int i = 0; i < 6; i++) {
+		bool write = i % 2, async = ways[i / 2] == ONECOPY_COPY_ASYNC;
+		struct onecopy_copy call = { .size = sizeof(call),
+					     .flags = ONECOPY_COPY_REGION | ways[i / 2] |
+						      (write ? ONECOPY_COPY_WRITE : 0),
+					     .cookie = write ? to : from,
+					     .offset = write ? 0 : 7,
+					     .length = bytes - 7,
+					     .status = async,
+					     .local_cookie = write ? from : to,
+					     .local_offset = write ? 7 : 0 };
+
+		fill(a, bytes, i);
+		memset(b, 0xee, bytes);
+		CHECK(!ioctl(device, ONECOPY_COPY, &call));
+		if (async)
+			CHECK(await_word(&words[1]) == ONECOPY_STATUS_DONE);
+		words[1] = 0;
+		CHECK(call.copied == bytes - 7);
+		CHECK(!memcmp(a + 7, b, bytes - 7) && b[bytes - 7] == 0xee);
+	}
+}
+
 static void memory_ends_in_the_middle(void)
 {
 	size_t bytes = 4 * PAGE;
@@ -202,6 +235,40 @@ static void rights(void)
 	});
 }
 
+/* What SECURITY.md says of who may do what, where it is not the user alone. */
+static void whose_it_is(void)
+{
+	uint8_t *shared = memory(PAGE), *own = memory(PAGE);
+	volatile uint32_t *words = map_words();
+	uint64_t cookie = create(shared, PAGE, ONECOPY_REGION_READ);
+
+	/* The user is the maker's as it was then. */
+	CHECK(!seteuid(4000));
+	REFUSED(copy(cookie, 0, own, PAGE, 0), EACCES);
+	IN_CHILD(REFUSED(copy(cookie, 0, own, PAGE, 0), EACCES));
+	CHECK(!seteuid(0));
+	/* Namespaces do not part processes of one user. */
+	IN_CHILD({
+		CHECK(!unshare(CLONE_NEWNS) || errno == EINVAL);
+		CHECK(!unshare(CLONE_NEWIPC) || errno == EINVAL);
+		CHECK(!unshare(CLONE_NEWPID) || errno == EINVAL);
+		CHECK(!copy(cookie, 0, own, PAGE, 0));
+	});
+	/* Who is not dumpable made it all the same. */
+	CHECK(!prctl(PR_SET_DUMPABLE, 0));
+	IN_CHILD(CHECK(!copy(cookie, 0, own, PAGE, 0)));
+	CHECK(!prctl(PR_SET_DUMPABLE, 1));
+	/* Who has the file, whatever user: it writes its words, and ends its regions. */
+	IN_CHILD({
+		CHECK(!setgid(4000) && !setuid(4000));
+		REFUSED(copy(cookie, 0, own, PAGE, 0), EACCES);
+		map_words()[3] = 5;
+		CHECK(!destroy(cookie));
+	});
+	CHECK(words[3] == 5);
+	REFUSED(copy(cookie, 0, own, PAGE, 0), ENOENT);
+}
+
 static void bounds(void)
 {
 	uint8_t *shared = memory(2 * PAGE), *own = memory(2 * PAGE);
@@ -230,6 +297,75 @@ static void single_use(void)
 	CHECK(!copy(cookie, 0, own, 10, 0));
 	REFUSED(copy(cookie, 0, own, 10, 0), ENOENT);
 	CHECK(counters().regions_now == before - 1);
+}
+
+/* By a thread, an engine, and one that breaks off. */
+static void single_use_by_all(void)
+{
+	static const unsigned int ways[] = { ONECOPY_COPY_KTHREAD, ONECOPY_COPY_ASYNC,
+					     ONECOPY_COPY_DMA, 0 };
+	enum { WAYS = sizeof(ways) / sizeof(*ways) };
+	size_t bytes = 2 * PAGE;
+	uint8_t *shared = memory(bytes), *own = memory(bytes);
+	struct onecopy_piece piece = { (uintptr_t)own, bytes };
+	volatile uint32_t *words = map_words();
+
+	fill(shared, bytes, 1);
+	for (unsigned int i = 0; i < WAYS; i++) {
+		uint64_t copied, before = counters().regions_now;
+		uint64_t cookie =
+			create(shared, bytes, ONECOPY_REGION_READ | ONECOPY_REGION_SINGLE_USE);
+		bool async = ways[i] == ONECOPY_COPY_ASYNC, breaks = i == WAYS - 1;
+
+		memset(own, 0, bytes);
+		if (breaks)
+			CHECK(!munmap(own + PAGE, PAGE));
+		CHECK(!copy_pieces(cookie, 0, &piece, 1, ways[i], async, &copied));
+		if (async)
+			CHECK(await_word(&words[1]) == ONECOPY_STATUS_DONE);
+		CHECK(copied == (breaks ? PAGE : bytes) && is_filled(own, copied, 1));
+		REFUSED(copy(cookie, 0, own, PAGE, 0), ENOENT);
+		CHECK(counters().regions_now == before);
+	}
+}
+
+/* Of several that want it at once one has it. */
+static void single_use_of_one(void)
+{
+	enum { COPIERS = 4, ROUNDS = 20 };
+	size_t bytes = 16 * PAGE;
+	uint8_t *shared = memory(bytes), *own = memory(bytes);
+	uint32_t *board =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(board != MAP_FAILED);
+	fill(shared, bytes, 2);
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		uint64_t cookie =
+			create(shared, bytes, ONECOPY_REGION_READ | ONECOPY_REGION_SINGLE_USE);
+		pid_t child[COPIERS];
+
+		memset(board, 0, PAGE);
+		for (unsigned int i = 0; i < COPIERS; i++) {
+			child[i] = fork();
+			CHECK(child[i] >= 0);
+			if (child[i])
+				continue;
+			__atomic_add_fetch(&board[0], 1, __ATOMIC_SEQ_CST);
+			while (__atomic_load_n(&board[0], __ATOMIC_SEQ_CST) < COPIERS)
+				sched_yield();
+			if (!copy(cookie, 0, own, bytes, i % 2 ? ONECOPY_COPY_KTHREAD : 0)) {
+				CHECK(is_filled(own, bytes, 2));
+				__atomic_add_fetch(&board[1], 1, __ATOMIC_SEQ_CST);
+			} else {
+				CHECK(errno == ENOENT);
+			}
+			_exit(0);
+		}
+		for (unsigned int i = 0; i < COPIERS; i++)
+			CHECK(child_succeeds(child[i]));
+		CHECK(board[1] == 1);
+	}
 }
 
 static void put_on_node(void *place, size_t bytes, unsigned int node)
@@ -1012,6 +1148,20 @@ static uint64_t odd_word(uint64_t *state, const uint64_t *known, unsigned int co
 	}
 }
 
+/* The table of uapi/linux/onecopy.h. */
+static bool is_told(int error)
+{
+	static const int told[] = { E2BIG,	EACCES, EAGAIN,		 EBADF,	   EBUSY,
+				    EEXIST,	EFAULT, EINTR,		 EINVAL,   ENFILE,
+				    ENOENT,	ENOMEM, ENOTCONN,	 ENOTSOCK, ENOTTY,
+				    EOPNOTSUPP, EPERM,	EPROTONOSUPPORT, ERANGE,   ESTALE };
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+		if (told[i] == error)
+			return true;
+	return false;
+}
+
 static void throw_calls(uint64_t state, time_t until)
 {
 	static const unsigned long calls[] = { ONECOPY_REGION_CREATE, ONECOPY_REGION_DESTROY,
@@ -1077,7 +1227,7 @@ static void throw_calls(uint64_t state, time_t until)
 			halves[1] %= 2;
 		}
 		if (ioctl(device, call, words)) {
-			/* Nothing is kept of it. */
+			CHECK(is_told(errno));
 		} else if (call == ONECOPY_REGION_CREATE) {
 			if (cookies == 32)
 				cookies = 2;
@@ -1121,9 +1271,10 @@ static void random_calls(void)
 	for (int i = 0; i < 2; i++) {
 		sleep((unsigned int)fuzz_seconds / 2);
 		kill(child[i], SIGKILL);
-	}
-	for (int i = 0; i < 4; i++)
 		CHECK(waitpid(child[i], NULL, 0) == child[i]);
+	}
+	for (int i = 2; i < 4; i++)
+		CHECK(child_succeeds(child[i]));
 	CHECK(pinned_becomes(pinned));
 	use_engines(0);
 }
@@ -1248,10 +1399,14 @@ static const struct test tests[] = {
 	TEST(parts),
 	TEST(vectors),
 	TEST(region_to_region),
+	TEST(region_to_region_by_all),
 	TEST(memory_ends_in_the_middle),
 	TEST(rights),
+	TEST(whose_it_is),
 	TEST(bounds),
 	TEST(single_use),
+	TEST(single_use_by_all),
+	TEST(single_use_of_one),
 	TEST(by_a_thread_of_the_node),
 	TEST(structures),
 	TEST(nothing_else_is_returned),

@@ -19,6 +19,16 @@ static bool is_fake(void)
 	return !access(FAKE "fault", F_OK);
 }
 
+static bool is_set(const char *path)
+{
+	char text[4] = "";
+	int fd = open(path, O_RDONLY);
+
+	CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	return *text == 'Y';
+}
+
 static void set_fake(const char *name, unsigned int value)
 {
 	set_parameter("fake_engine", name, value);
@@ -451,6 +461,28 @@ static void engines_are_given_back(void)
 	CHECK(channels_in_use() == before);
 }
 
+/* It could write when its pages are others' again. */
+static void engine_that_cannot_be_stopped(void)
+{
+	uint8_t *place = memory(8 * PAGE);
+	uint64_t cookie = create(place, 4 * PAGE, BOTH);
+	struct onecopy_counters before, after;
+
+	if (access(FAKE "stops", F_OK) || is_set(FAKE "stops"))
+		leave_out("the engines can be stopped");
+	need_engines(MANY);
+	fill(place, 4 * PAGE, 6);
+	before = counters();
+	CHECK(!copy(cookie, 0, place + 4 * PAGE, 4 * PAGE, ONECOPY_COPY_DMA));
+	CHECK(is_filled(place + 4 * PAGE, 4 * PAGE, 6));
+	after = counters();
+	CHECK(after.copies == before.copies + 1);
+	CHECK(after.copies_by_engine == before.copies_by_engine);
+	CHECK(after.bytes_by_engine == before.bytes_by_engine);
+	CHECK(channels_in_use() == 0);
+	use_engines(0);
+}
+
 const struct test engine_tests[] = {
 	TEST(engine_parts),
 	TEST(engine_vectors),
@@ -462,5 +494,6 @@ const struct test engine_tests[] = {
 	TEST(memory_goes_under_an_engine),
 	TEST(engine_fails),
 	TEST(engines_are_given_back),
+	TEST(engine_that_cannot_be_stopped),
 	NO_MORE_TESTS,
 };

@@ -155,6 +155,12 @@ PERL
 fault memory-that-went-not-noticed together region.c gone_with_its_memory "FAILED +gone_with_its_memory" <<'PERL'
 s{(static int is_there.*?int error = 0;\n)}{$1\n\treturn 0;\n}s
 PERL
+fault single-use-of-many together region.c single_use_of_one "FAILED +single_use_of_one" <<'PERL'
+s{test_and_set_bit\(USED, &region->state\)}{test_bit(USED, &region->state)}s
+PERL
+fault user-as-now together region.c whose_it_is "FAILED +whose_it_is" <<'PERL'
+s{uid_eq\(region->uid, current_euid\(\)}{uid_eq(region->uid, current_uid()}s
+PERL
 fault status-told-too-early together copy.c in_order "FAILED +in_order" <<'PERL'
 s{(\tbool idle;\n)}{$1\n\tif (job->status)\n\t\tonecopy_status_tell(file, job->status, 0);}s
 PERL

@@ -222,6 +222,43 @@ static void mapping_rights(void)
 	});
 }
 
+/* What the system refuses to who is not root. */
+static void mapping_limits(void)
+{
+	const struct rlimit none = { 0, 0 };
+	uint8_t *shared = memory(PAGE), *place;
+	uint64_t cookie = create(shared, PAGE, ONECOPY_REGION_READ | ONECOPY_REGION_GROUP);
+	char files[32] = "";
+	int fd;
+
+	write_to("/proc/sys/vm/mmap_min_addr", "65536");
+	IN_CHILD({
+		CHECK(!setuid(4000));
+		REFUSED(map_at(cookie, 0, PAGE, 0, (void *)PAGE, &place), EPERM);
+		CHECK(!setrlimit(RLIMIT_MEMLOCK, &none));
+		map(cookie, 0, PAGE, 0);
+	});
+	IN_CHILD({
+		CHECK(!mlockall(MCL_FUTURE));
+		CHECK(!setrlimit(RLIMIT_MEMLOCK, &none));
+		CHECK(!setuid(4000));
+		REFUSED(map_at(cookie, 0, PAGE, 0, NULL, &place), EAGAIN);
+	});
+	fd = open("/proc/sys/fs/file-max", O_RDWR);
+	CHECK(fd >= 0 && read(fd, files, sizeof(files) - 1) > 0);
+	IN_CHILD({
+		write_to("/proc/sys/fs/file-max", "0");
+		CHECK(!setuid(4000));
+		REFUSED(map_at(cookie, 0, PAGE, 0, NULL, &place), ENFILE);
+	});
+	CHECK(pwrite(fd, files, strlen(files), 0) > 0);
+	close(fd);
+	IN_CHILD({
+		CHECK(!setuid(4000));
+		map(cookie, 0, PAGE, 0);
+	});
+}
+
 static void mapping_sizes(void)
 {
 	enum { REGION = 4 };
@@ -612,6 +649,7 @@ const struct test map_tests[] = {
 	TEST(mapped_vectors),
 	TEST(mapped_memory_in_calls),
 	TEST(mapping_rights),
+	TEST(mapping_limits),
 	TEST(mapping_sizes),
 	TEST(mappings_that_are_changed),
 	TEST(mapped_memory_that_goes),

@@ -6,8 +6,8 @@
 # module may use four channels of driver/fake_engine.c; the guest's caches are said to be so small
 # that more than 256 KiB are asked of them. "+ TEST": more than a page is, and some must have been
 # copied by them. "! TEST": they may not be used, and REFUSE of 100 regions and copies are refused, at
-# random. In the environment: KDIR, as boot.sh has it; KMOD_BYTES, buffers of "bytes" that are larger
-# are left out. The last line reads "N passed, N failed".
+# random. Behind each no page may stay pinned. In the environment: KDIR, as boot.sh has it; KMOD_BYTES,
+# buffers of "bytes" that are larger are left out. The last line reads "N passed, N failed".
 set -eu
 . "$(dirname "$0")/boot.sh"
 build=$(cd "$2" && pwd)
@@ -57,9 +57,17 @@ in_host() {
 	busybox chroot /host /usr/bin/env -i HOME=/tmp LANG=C LIMIT_OF_BYTES \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
-copies_by_engine() {
-	in_host BUILD/tools/onecopy/onecopy info --json |
-		busybox sed -n 's/.*"copies_by_engine": *\([0-9]*\).*/\1/p'
+# count NAME: of the module's counters.
+count() {
+	in_host BUILD/tools/onecopy/onecopy info --json | busybox sed -n 's/.*"'$1'": *\([0-9]*\).*/\1/p'
+}
+# Of processes that have ended none stay.
+are_unpinned() {
+	for try in $(busybox seq 20); do
+		[ "$(count pages_pinned_now)" = 0 ] && return
+		busybox sleep 0.5
+	done
+	return 1
 }
 # As `onecopy tune` would write it, but for the terms that it would measure; of this user and host.
 tuning=/host/tmp/.config/onecopy/guest.json
@@ -87,13 +95,14 @@ while read -r test; do
 	*) words="tests/mpi/oc_mpi_driver $words" ;;
 	esac
 	begin=$(busybox date +%s)
-	before=$(copies_by_engine)
+	before=$(count copies_by_engine)
 	in_host BUILD/$words >/said 2>&1 </dev/null
 	status=$?
 	# Here nothing has to be left out.
 	busybox grep -qi skipped /said && status=skipped
-	engines=$(($(copies_by_engine) - before))
+	engines=$(($(count copies_by_engine) - before))
 	[ $status != 0 ] || [ $engines -ge $expected ] || status="no engine was used"
+	[ "$status" != 0 ] || are_unpinned || status="pages stay pinned"
 	took="$(($(busybox date +%s) - begin)) s, $engines copies by engines"
 	if [ "$status" = 0 ]; then
 		busybox tail -n 1 /said

@@ -43,10 +43,14 @@ busybox dd if=/dev/zero of=/tmp/disk bs=1M count=8 2>/dev/null
 busybox mke2fs -F /tmp/disk >/dev/null && busybox mount -o loop -t ext2 /tmp/disk /disk
 busybox insmod /fake_engine.ko channels=40
 busybox insmod /onecopy.ko && /device_test WORDS
-# Loaded anew, as nothing of it is in use any more; with an engine that takes places of 64 bytes alone.
+# Loaded anew, as nothing of it is in use any more; with an engine that takes places of 64 bytes alone,
+# and one that cannot be stopped.
 unload &&
 	busybox insmod /fake_engine.ko align=6 && busybox insmod /onecopy.ko &&
 	/device_test 1 engine_parts engine_vectors engine_between_regions &&
+	unload &&
+	busybox insmod /fake_engine.ko stops=0 && busybox insmod /onecopy.ko &&
+	/device_test 1 engine_that_cannot_be_stopped &&
 	unload &&
 	echo "ok      unloaded and loaded" || echo "FAILED  unloaded and loaded"
 # Where the kernel looks for them; what was freed just now is no leak.

@@ -47,6 +47,12 @@ by_dkms() {
 }
 tell "dkms, $version" < <(by_dkms >"$out/dkms.log" 2>&1 || tail -n 15 "$out/dkms.log")
 
+# Its rule names the device as main.c does, and gives it the same mode.
+device=$(sed -n '/^static struct miscdevice/,/^}/s/.*\.name = "\(.*\)".*/\1/p' "$here/../main.c")
+mode=$(sed -n '/^static struct miscdevice/,/^}/s/.*\.mode = \([0-7]*\).*/\1/p' "$here/../main.c")
+tell "udev rule" < <(grep -qx "SUBSYSTEM==\"misc\", KERNEL==\"$device\", .*MODE=\"$mode\"" \
+	"$here/../60-onecopy.rules" || echo "60-onecopy.rules has no rule for $device, $mode")
+
 # How each of its checks is run says a line of its own, "Options:". Two are written in OCaml.
 rm -rf "$out/tree"
 mkdir "$out/tree"

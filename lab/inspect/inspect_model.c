@@ -332,6 +332,10 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 	if (collective == OC_ALLTOALL && all * call->ranks > OC_LEVELS_ROWS)
 		return "a node sends more than 4 MiB";
 	*never = false;
+	if (call->forced && !oci_options()->enable)
+		return "onecopy is off here (ONECOPY)";
+	if (call->forced && oci_options()->levels == OCI_LEVELS_OFF)
+		return "two levels are off here (ONECOPY_LEVELS)";
 	refusal = oc_levels_refusal(collective, own_sizes ? 0 : call->bytes, call->nonblocking);
 	if (!refusal && oci_receives_each(collective) && oci_is_rooted(collective) &&
 	    !oc_levels_together(collective, call->ranks, own_sizes ? 0 : call->bytes))
@@ -351,9 +355,11 @@ int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
 	if (failed)
 		return failed;
 	tell_model(p.model, predicted);
-	*over_nodes =
-		(struct oc_nodes_predicted){ .handed_back = handed_back(call, nodes, &never) };
-	if (!oci_network_known(p.model)) {
+	*over_nodes = (struct oc_nodes_predicted){ .handed_back = handed_back(call, nodes, &never),
+						   .shares = oci_nodes_in_shares(&p.shape, nodes) };
+	if (!oci_nodes_serve(call->collective)) {
+		failed = -ENOTSUP;
+	} else if (!oci_network_known(p.model)) {
 		snprintf(error, n, "the model %s knows no network", p.model->name);
 		failed = -ENODATA;
 	}

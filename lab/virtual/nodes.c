@@ -13,6 +13,7 @@ struct levels {
 	const struct oci_model *model;
 	const struct oci_shape *on_node;
 	uint32_t nodes, each, ranks;
+	bool shares;
 	struct oci_nodes_predicted *to;
 	int error; /* of a part; then the others are not predicted */
 	char *why;
@@ -23,7 +24,10 @@ static struct oci_nodes_part *add(struct levels *l, enum oc_collective collectiv
 {
 	struct oci_nodes_part *part = &l->to->part[l->to->parts++];
 
-	*part = (struct oci_nodes_part){ .collective = collective, .bytes = bytes, .times = 1 };
+	*part = (struct oci_nodes_part){ .collective = collective,
+					 .by = "each node",
+					 .bytes = bytes,
+					 .times = 1 };
 	return part;
 }
 
@@ -73,17 +77,39 @@ static double between(struct levels *l, enum oc_collective collective, size_t by
 		return 0;
 	part = add(l, collective, bytes);
 	part->between = true;
+	part->by = l->shares ? "ranks of one place on their nodes" : "the leaders";
 	by_mpi(l, part, l->nodes, 1);
 	return part->s;
 }
 
-/* By their bytes, on nodes that have as many ranks. */
-static bool in_shares(const struct levels *l, size_t bytes)
+bool oci_nodes_serve(enum oc_collective collective)
 {
-	size_t from = oc_levels_shared(l->on_node->collective, l->each, l->on_node->nonblocking);
+	return collective != OC_ALLTOALLV && collective != OC_NEIGHBOR_ALLTOALLV;
+}
 
-	l->to->shares = l->each > 1 && bytes >= from;
-	return l->to->shares;
+/* By their bytes, on nodes that have as many ranks: of the message, or of a node's blocks. */
+bool oci_nodes_in_shares(const struct oci_shape *on_node, uint32_t nodes)
+{
+	size_t bytes = on_node->bytes;
+
+	switch (on_node->collective) {
+	case OC_BCAST:
+	case OC_REDUCE:
+	case OC_ALLREDUCE:
+		break;
+	case OC_ALLGATHER:
+	case OC_ALLGATHERV:
+	case OC_REDUCE_SCATTER_BLOCK:
+		bytes *= on_node->size;
+		break;
+	case OC_REDUCE_SCATTER:
+		bytes /= nodes;
+		break;
+	default:
+		return false;
+	}
+	return on_node->size > 1 &&
+	       bytes >= oc_levels_shared(on_node->collective, on_node->size, on_node->nonblocking);
 }
 
 /* A call for each node's blocks. */
@@ -128,6 +154,7 @@ static double messages(struct levels *l, enum oc_collective collective, bool tog
 		return 0;
 	part = add(l, collective, l->on_node->bytes * (together ? l->each : 1));
 	part->between = true;
+	part->by = together ? "the root and the leaders" : "the root and each rank";
 	snprintf(part->algorithm, sizeof(part->algorithm),
 		 together ? "a message a node" : "a message a rank");
 	l->error = oci_flat_by(l->model, gathers ? OC_GATHER : OC_SCATTER,
@@ -150,7 +177,7 @@ static double bcast(struct levels *l, size_t bytes)
 	uint32_t pieces = 1;
 	double s;
 
-	if (in_shares(l, bytes))
+	if (l->shares)
 		return bcast_in_shares(l, bytes);
 	if (bytes >= OC_LEVELS_IN_PIECES)
 		pieces = (uint32_t)((bytes + OC_LEVELS_PIECE - 1) / OC_LEVELS_PIECE);
@@ -197,7 +224,7 @@ static double reduce_scatter(struct levels *l, size_t all)
 {
 	double s;
 
-	if (in_shares(l, all / l->nodes)) {
+	if (l->shares) {
 		s = each_node(l, OC_REDUCE_SCATTER, all / l->nodes);
 		return s + between_in_shares(l, OC_REDUCE_SCATTER, all);
 	}
@@ -211,7 +238,7 @@ static double allgather(struct levels *l, size_t bytes)
 	bool counts = l->on_node->collective == OC_ALLGATHERV;
 	double s;
 
-	if (in_shares(l, bytes * l->each)) {
+	if (l->shares) {
 		s = between_in_shares(l, OC_ALLGATHERV, bytes * l->each);
 		return s + each_node(l, counts ? OC_ALLGATHERV : OC_ALLGATHER, bytes);
 	}
@@ -236,7 +263,7 @@ static double reduce(struct levels *l, enum oc_collective collective, size_t byt
 	bool to_all = collective == OC_ALLREDUCE;
 	double s;
 
-	if (in_shares(l, bytes)) {
+	if (l->shares) {
 		s = on_node(l, OC_REDUCE_SCATTER, bytes);
 		s += between_in_shares(l, collective, bytes);
 		return s + on_node(l, to_all ? OC_ALLGATHERV : OC_GATHERV, bytes / l->each);
@@ -293,6 +320,7 @@ int oci_nodes_predict(const struct oci_model *model, const struct oci_shape *on_
 			    .nodes = nodes,
 			    .each = on_node->size,
 			    .ranks = nodes * on_node->size,
+			    .shares = oci_nodes_in_shares(on_node, nodes),
 			    .to = predicted,
 			    .why = why,
 			    .n = n };

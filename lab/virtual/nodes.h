@@ -14,8 +14,9 @@
 
 struct oci_nodes_part {
 	enum oc_collective collective;
-	bool between; /* the nodes; else on each of them */
-	size_t bytes; /* as of a call of it */
+	bool between;	/* the nodes; else on each of them */
+	const char *by; /* "the leaders" */
+	size_t bytes;	/* as of a call of it */
 	uint32_t times;
 	char algorithm[64];
 	double s; /* of all times */
@@ -25,10 +26,14 @@ struct oci_nodes_part {
 struct oci_nodes_predicted {
 	struct oci_nodes_part part[OCI_NODES_PARTS];
 	unsigned int parts;
-	bool shares;	 /* each rank of a node has a part between them; else a leader has */
 	double copies_s; /* by the leaders, between the parts */
 	double s;	 /* of all: parts of pieces overlap */
 };
+
+/* Do any of its calls go in two levels? */
+bool oci_nodes_serve(enum oc_collective collective);
+/* Does such a call go in shares, each rank of a node having one of its own between the nodes? */
+bool oci_nodes_in_shares(const struct oci_shape *on_node, uint32_t nodes);
 
 /*
  * `on_node`: the call as one of a node's ranks, whose hierarchy is the team's. `together`: bytes up

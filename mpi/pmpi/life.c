@@ -63,15 +63,16 @@ static double now_s(void)
 static int await_all(MPI_Request *request, bool speaks)
 {
 	int done = 0, error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
-	double begin_s = !error && !done ? now_s() : 0, waited_s;
+	double looked_s = !error && !done ? now_s() : 0, waited_s = 0;
 
 	while (!error && !done) {
-		sched_yield();
-		error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
-		waited_s = now_s() - begin_s;
-		if (error || done || waited_s < LATE_S)
-			continue;
-		if (speaks)
+		double at_s = now_s();
+
+		/* More than that it was stopped. */
+		waited_s += at_s - looked_s < 1 ? at_s - looked_s : 1;
+		looked_s = at_s;
+		if (speaks && waited_s >= LATE_S) {
+			speaks = false;
 			oci_warn(
 				"MPI_Init has waited %d s for processes that have not come: on a "
 				"host that lacks this library they never will, and the dynamic "
@@ -79,9 +80,16 @@ static int await_all(MPI_Request *request, bool speaks)
 				"in one place on all hosts of the job, or run it without. After %d s "
 				"the job ends",
 				LATE_S, LOST_S);
-		speaks = false;
-		if (waited_s >= LOST_S)
+		}
+		if (waited_s >= LOST_S) {
+			oci_error(
+				"MPI_Init ends the job, as processes of it have not come for %d s: "
+				"does a host lack onecopy?",
+				LOST_S);
 			PMPI(Abort)(MPI_COMM_WORLD, 1);
+		}
+		sched_yield();
+		error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
 	}
 	return error;
 }

@@ -132,7 +132,7 @@ TEST(an_address_is_found_where_it_is_registered)
 	assert_false(oci_registration_find(NULL, 0x10000, &found));
 }
 
-/* One that is started anew, as a persistent one is. */
+/* By oc_start(), as each start of a persistent call is. */
 static int round_by_request(struct oc_team *team, uint8_t *buffer, uint8_t value)
 {
 	struct oc_call call = { .collective = OC_BCAST, .send = buffer, .bytes = BYTES };

@@ -8,7 +8,7 @@
  * root). A call's value is from that time until its last rank's end, a cell's the median over
  * calls. Rank 0 prints "COLLECTIVE BYTES US TX PACKETS", where TX is the bytes that all hosts sent
  * over eth0 in a call, by the kernel's counters, the meetings included, without what TCP sent
- * again, and PACKETS how many these were as the kernel handed them to the device.
+ * again, and PACKETS in how many packets the kernel handed them to the device.
  */
 #include "meet.h"
 
@@ -44,9 +44,8 @@ static double begin_together(void)
 }
 
 /* What TCP of this host has sent again: whole segments. */
-static double sent_again(void)
+static double segments_again(void)
 {
-	enum { SEGMENT = 1514 };
 	FILE *file = is_counter ? fopen("/proc/net/snmp", "r") : NULL;
 	double segments, again = 0;
 	char line[512];
@@ -55,7 +54,7 @@ static double sent_again(void)
 	while (file && fgets(line, sizeof(line), file))
 		if (sscanf(line, "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %lf",
 			   &segments) == 1)
-			again = segments * SEGMENT;
+			again = segments;
 	if (file)
 		fclose(file);
 	return again;
@@ -64,17 +63,17 @@ static double sent_again(void)
 /* Adds what this host has sent, bytes and packets, `sign` times. */
 static void add_sent(double tx[2], int sign)
 {
+	enum { SEGMENT = 1514 };
 	FILE *file = is_counter ? fopen("/proc/net/dev", "r") : NULL;
-	double received, bytes, packets;
+	double received, bytes, packets, again = segments_again();
 	char line[512];
 
-	tx[0] -= sign * sent_again();
 	while (file && fgets(line, sizeof(line), file))
 		if (strstr(line, "eth0:") &&
 		    sscanf(strstr(line, ":") + 1, "%lf %*f %*f %*f %*f %*f %*f %*f %lf %lf",
 			   &received, &bytes, &packets) == 3) {
-			tx[0] += sign * bytes;
-			tx[1] += sign * packets;
+			tx[0] += sign * (bytes - SEGMENT * again);
+			tx[1] += sign * (packets - again);
 		}
 	if (file)
 		fclose(file);

@@ -6,7 +6,8 @@
  * "off" these are none, as a rank does not take part; with "first", as ranks 0 and 1 cannot form a
  * team, they are those of the communicator without rank 0; with "auto" they are of no account. With
  * "leave" the ranks of node2 are killed; with "cut" its link is down for a second; with "full" the
- * last rank's host has no room in /dev/shm. One file, as each part of it counts what must have gone
+ * last rank's host has no room in /dev/shm; with "room" that is where its teams would lie, and none
+ * go so. One file, as each part of it counts what must have gone
  * so. With "differ" two ranks of node2 call other things than each other. With "unlike" there are
  * only Bcasts whose root has another type than the others; with "fails" a rank of node1 differs
  * from its node, from where on all calls fail, and none waits.
@@ -744,8 +745,10 @@ int main(int argc, char **argv)
 		MPI_Finalize();
 		return 0;
 	}
-	if (!strcmp(less, "full"))
+	if (!strcmp(less, "full") || !strcmp(less, "room"))
 		fill_up();
+	if (!strcmp(less, "room"))
+		less = "off";
 	run_on(MPI_COMM_WORLD, 0);
 	/* Backwards; mixed; without the last one; without the first; and as it was, used again.
 	 * Where all is the MPI's, they are alike. */

@@ -45,7 +45,13 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int key, void *value)
 	return error;
 }
 
-static time_t hurries_since; /* 0: not yet */
+#define SECOND 1000000000LL
+static long long hurries_since; /* in ns; 0: not yet */
+
+static long long ns_of(const struct timespec *time)
+{
+	return time->tv_sec * SECOND + time->tv_nsec;
+}
 
 int PMPI_Iallgather(const void *mine, int count, MPI_Datatype type, void *all, int each,
 		    MPI_Datatype to, MPI_Comm comm, MPI_Request *request)
@@ -57,7 +63,7 @@ int PMPI_Iallgather(const void *mine, int count, MPI_Datatype type, void *all, i
 	struct timespec now;
 
 	if (is("hurries") && !clock_gettime(CLOCK_MONOTONIC, &now))
-		hurries_since = now.tv_sec;
+		hurries_since = ns_of(&now);
 	return next(mine, count, type, all, each, to, comm, request);
 }
 
@@ -65,14 +71,17 @@ int PMPI_Iallgather(const void *mine, int count, MPI_Datatype type, void *all, i
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static int (*next)(clockid_t, struct timespec *);
+	long long ns;
 	int error;
 
 	if (!next)
 		next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
 	error = next(clock, now);
-	if (!error && clock == CLOCK_MONOTONIC && hurries_since)
-		now->tv_sec += (now->tv_sec - hurries_since) * (HURRY - 1);
-	return error;
+	if (error || clock != CLOCK_MONOTONIC || !hurries_since)
+		return error;
+	ns = ns_of(now) + (ns_of(now) - hurries_since) * (HURRY - 1);
+	*now = (struct timespec){ ns / SECOND, ns % SECOND };
+	return 0;
 }
 
 /* To the group of the world: from the other job's side nobody is in it. */

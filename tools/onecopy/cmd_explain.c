@@ -131,6 +131,8 @@ int explain_main(int argc, char **argv)
 		      "--bytes 1M --ranks 16");
 	if (options.common.call.collective == OC_BARRIER)
 		options.common.call.bytes = 0;
+	/* What forces an algorithm here forces it in the jobs started from here. */
+	options.common.call.forced = 1;
 	if (options.nodes) {
 		if (options.all || options.common.call.near || options.common.call.shared_cpus)
 			usage("--%s is of the ranks of one node; valid: without --nodes",
@@ -139,8 +141,6 @@ int explain_main(int argc, char **argv)
 							 "shared-cpus");
 		return command_end(explain_nodes(&options.common, (uint32_t)options.nodes));
 	}
-	/* What forces an algorithm here forces it in the jobs started from here. */
-	options.common.call.forced = 1;
 	predict_call(&options.common.call, &predicted, list);
 	if (options.common.json)
 		status = print_json(&options, &predicted, list);

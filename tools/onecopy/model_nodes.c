@@ -3,6 +3,7 @@
  * MPI alone. */
 #include "model_nodes.h"
 
+#include "base/options.h"
 #include "command.h"
 #include "lab/experiment/json_text.h"
 #include "lab/experiment/table.h"
@@ -30,9 +31,10 @@ static double gain(const struct oc_nodes_predicted *p)
 	return p->flat.s / p->levels.s;
 }
 
-/* True: it goes in two levels. Else it is no part of it, or the command ends. */
-static bool predict_one(struct nodes *n, enum oc_collective collective, size_t bytes,
-			struct oc_nodes_predicted *predicted)
+/* 0; -ENOTSUP: it never goes in two levels; -ENODATA: no network is known, of what the call says
+ * all but times. Else the command ends. */
+static int predict_one(struct nodes *n, enum oc_collective collective, size_t bytes,
+		       struct oc_nodes_predicted *predicted)
 {
 	struct oc_predict_call call = n->options->call;
 	char error[1200] = "";
@@ -41,20 +43,19 @@ static bool predict_one(struct nodes *n, enum oc_collective collective, size_t b
 	call.collective = collective;
 	call.bytes = bytes;
 	failed = oc_inspect_nodes(&call, n->nodes, &n->model, predicted, error, sizeof(error));
-	if (!failed)
-		return true;
-	if (failed == -ENOTSUP)
-		return false;
-	if (failed == -ENODATA)
-		usage("%s: onecopy tune --network measures one; valid: --profile with a machine whose "
-		      "network is known, such as broadwell, or the file of that",
-		      error);
+	if (!failed || failed == -ENOTSUP || failed == -ENODATA)
+		return failed;
 	if (failed == -ENOMEM || !call.profile) {
 		say("%s", error);
 		exit(1);
 	}
 	usage("--profile %s: %s", call.profile, error);
 }
+
+/* What helps where no network is known. */
+#define TUNE_NETWORK                                                                             \
+	"onecopy tune --network measures one; valid: --profile with a machine whose network is " \
+	"known, such as broadwell, or the file of that"
 
 static void fill(struct nodes *n)
 {
@@ -64,8 +65,15 @@ static void fill(struct nodes *n)
 
 		if (n->options->collective && collective != n->options->call.collective)
 			continue;
-		for (unsigned int s = 0; s < n->sizes->count && goes; s++)
-			goes = predict_one(n, collective, n->sizes->at[s], &n->at[n->count][s]);
+		for (unsigned int s = 0; s < n->sizes->count && goes; s++) {
+			int failed =
+				predict_one(n, collective, n->sizes->at[s], &n->at[n->count][s]);
+
+			if (failed == -ENODATA)
+				usage("the model %s knows no network: " TUNE_NETWORK,
+				      n->model.model);
+			goes = !failed;
+		}
 		if (goes)
 			n->collectives[n->count++] = collective;
 		else if (n->options->collective)
@@ -162,12 +170,12 @@ static json_t *one_json(const struct oc_nodes_predicted *p, size_t bytes)
 	for (unsigned int i = 0; i < p->levels.parts; i++) {
 		const struct oci_nodes_part *part = &p->levels.part[i];
 
-		json_array_append_new(parts,
-				      json_pack("{s:b, s:s, s:I, s:i, s:s, s:f}", "between_nodes",
-						part->between, "collective",
-						oci_collective_name(part->collective), "bytes",
-						(json_int_t)part->bytes, "times", (int)part->times,
-						"algorithm", part->algorithm, "total_s", part->s));
+		json_array_append_new(
+			parts, json_pack("{s:b, s:s, s:s, s:I, s:i, s:s, s:f}", "between_nodes",
+					 part->between, "by", part->by, "collective",
+					 oci_collective_name(part->collective), "bytes",
+					 (json_int_t)part->bytes, "times", (int)part->times,
+					 "algorithm", part->algorithm, "total_s", part->s));
 	}
 	if (!p->levels.parts)
 		return json_pack("{s:I, s:n, s:o, s:f, s:s, s:n, s:s}", "bytes", (json_int_t)bytes,
@@ -266,44 +274,55 @@ int model_nodes(const struct predict_options *options, uint32_t nodes,
 	return command_end(status);
 }
 
-static const char *way_of(const struct oc_nodes_predicted *p)
+/* How a call goes, in words for people and for machines, and why. */
+struct explained {
+	const char *way, *chosen, *why;
+};
+
+static struct explained explain(const struct oc_nodes_predicted *p)
 {
-	return p->handed_back	? "the MPI's own" :
-	       p->levels.shares ? "in two levels, in shares" :
-				  "in two levels";
+	enum oci_levels asked = oci_options()->levels;
+
+	if (p->handed_back)
+		return (struct explained){ "the MPI's own", "mpi", p->handed_back };
+	if (p->shares)
+		return (struct explained){
+			"in two levels, in shares", "shares",
+			asked == OCI_LEVELS_SHARES ?
+				"ONECOPY_LEVELS takes shares for any size" :
+				"a leader of each node would have too much to do "
+				"for the others"
+		};
+	return (struct explained){ "in two levels", "two-levels",
+				   asked == OCI_LEVELS_AUTO ?
+					   "that was no slower where it was measured" :
+					   "ONECOPY_LEVELS takes all that can go so" };
 }
 
-static const char *reason_of(const struct oc_nodes_predicted *p)
-{
-	return p->handed_back ?
-		       p->handed_back :
-	       p->levels.shares ?
-		       "all nodes have as many ranks, and it is large enough for each to have a share" :
-		       "it is none of those that gained nothing";
-}
-
-static void explain_text(const struct nodes *n, const struct oc_nodes_predicted *p)
+static void explain_text(const struct nodes *n, const struct oc_nodes_predicted *p, bool timed)
 {
 	const struct oc_predict_call *call = &n->options->call;
+	struct explained e = explain(p);
 	struct table table = { .align = "llrrlr" };
 	char bytes[32];
 
 	bytes_text(call->bytes, bytes, sizeof(bytes));
 	printf("%s%s%s%s on %u nodes of %u ranks: %s, because %s.\n",
 	       call->nonblocking ? "nonblocking " : "", oci_collective_name(call->collective),
-	       call->bytes ? " of " : "", call->bytes ? bytes : "", n->nodes, call->ranks,
-	       way_of(p), reason_of(p));
-	printf("Model: %s. Microseconds.\n\n", predict_model_text(&n->model));
+	       call->bytes ? " of " : "", call->bytes ? bytes : "", n->nodes, call->ranks, e.way,
+	       e.why);
+	if (!timed)
+		return;
+	printf("Model: %s. Microseconds.%s\n\n", predict_model_text(&n->model),
+	       p->handed_back && p->levels.parts ? " In two levels it would have these parts:" :
+						   "");
 	table_add(&table, "part\tby\tbytes\ttimes\talgorithm\ttotal");
 	for (unsigned int i = 0; i < p->levels.parts; i++) {
 		const struct oci_nodes_part *part = &p->levels.part[i];
 
 		bytes_text(part->bytes, bytes, sizeof(bytes));
 		table_add(&table, "%s\t%s\t%s\t%u\t%s\t%.2f", oci_collective_name(part->collective),
-			  !part->between   ? "each node" :
-			  p->levels.shares ? "the ranks of a place, between nodes" :
-					     "the leaders, between nodes",
-			  bytes, part->times, part->algorithm, 1e6 * part->s);
+			  part->by, bytes, part->times, part->algorithm, 1e6 * part->s);
 	}
 	if (p->levels.copies_s > 0)
 		table_add(&table, "copies\tthe leaders\t\t\t\t%.2f", 1e6 * p->levels.copies_s);
@@ -313,26 +332,36 @@ static void explain_text(const struct nodes *n, const struct oc_nodes_predicted 
 	table_print(&table, stdout, 0);
 }
 
+static int explain_json(const struct nodes *n, const struct oc_nodes_predicted *p, bool timed)
+{
+	const struct oc_predict_call *call = &n->options->call;
+	struct explained e = explain(p);
+	json_t *json = json_pack("{s:s, s:b, s:I, s:i, s:i, s:o, s:s, s:s}", "collective",
+				 oci_collective_name(call->collective), "nonblocking",
+				 call->nonblocking, "bytes", (json_int_t)call->bytes, "nodes",
+				 (int)n->nodes, "ranks", (int)call->ranks, "model",
+				 predict_model_json(&n->model), "chosen", e.chosen, "why", e.why);
+
+	if (timed)
+		json_object_update_new(json, one_json(p, call->bytes));
+	return json_text_print(json, 2);
+}
+
 int explain_nodes(const struct predict_options *options, uint32_t nodes)
 {
 	struct nodes n = { .options = options, .nodes = nodes };
-	enum oc_collective collective = options->call.collective;
-	size_t bytes = options->call.bytes;
 	struct oc_nodes_predicted p;
-	json_t *json;
+	int failed = predict_one(&n, options->call.collective, options->call.bytes, &p), status = 0;
 
-	if (!predict_one(&n, collective, bytes, &p))
-		usage("over several nodes %s is the MPI's own", oci_collective_name(collective));
-	if (!options->json) {
-		explain_text(&n, &p);
-		return 0;
-	}
-	json = one_json(&p, bytes);
-	json_object_set_new(json, "collective", json_string(oci_collective_name(collective)));
-	json_object_set_new(json, "nodes", json_integer(nodes));
-	json_object_set_new(json, "ranks", json_integer(options->call.ranks));
-	json_object_set_new(json, "model", predict_model_json(&n.model));
-	json_object_set_new(json, "chosen", json_string(way_of(&p)));
-	json_object_set_new(json, "why", json_string(reason_of(&p)));
-	return json_text_print(json, 2);
+	if (failed == -ENOTSUP)
+		p.handed_back = "no call of this function goes in two levels";
+	if (options->json)
+		status = explain_json(&n, &p, !failed);
+	else
+		explain_text(&n, &p, !failed);
+	if (failed == -ENODATA && !options->json)
+		printf("The model %s knows no network, so nothing can be said of times: " TUNE_NETWORK
+		       ".\n",
+		       n.model.model);
+	return status;
 }

@@ -25,6 +25,9 @@ MODULE_PARM_DESC(places, "How many descriptors a channel has at once");
 static unsigned int align;
 module_param(align, uint, 0444);
 MODULE_PARM_DESC(align, "It copies from and to multiples of this power of two alone");
+static bool stops = true;
+module_param(stops, bool, 0444);
+MODULE_PARM_DESC(stops, "Its channels can be stopped");
 static unsigned int delay_us;
 module_param(delay_us, uint, 0644);
 static unsigned int fault;
@@ -247,7 +250,8 @@ static int __init probe(struct platform_device *device)
 	engine.copy_align = align;
 	engine.device_prep_dma_memcpy = prepare;
 	engine.device_issue_pending = issue;
-	engine.device_terminate_all = terminate;
+	if (stops)
+		engine.device_terminate_all = terminate;
 	engine.device_synchronize = synchronize;
 	engine.device_tx_status = status;
 	engine.device_alloc_chan_resources = begin_channel;

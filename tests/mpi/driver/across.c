@@ -97,19 +97,19 @@ static const char *tuning_of_mpis(void)
 }
 
 /* In a shell, which has the program behind it. */
-static const char *without_cma(void)
+static const char *denying(const char *calls)
 {
-	return job_text("set -- %s/oc_mpi_deny process_vm_readv,process_vm_writev EPERM \"$@\"",
-			job_programs);
+	return job_text("set -- %s/oc_mpi_deny %s EPERM \"$@\"", job_programs, calls);
 }
 
 /*
- * across SLOTS [turns] [node2] [VARIABLE=VALUE|cells|denied|full|shares]: ranks on hosts, "2:2" for
- * two on each of two, or by turns. All calls of the program that can go in two levels do, in shares
- * where these can (shares), also with VARIABLE=VALUE on node2 alone, where a tuning file there
- * leaves their parts to the MPI (cells), process_vm_readv() is forbidden there (denied), or its
- * /dev/shm is full; with that on rank 1 none does, or, where it only keeps it from a team with rank
- * 0 (ONECOPY_MECHANISM), those without that rank.
+ * across SLOTS [turns] [node2] [VARIABLE=VALUE|cells|denied|full|room|shares]: ranks on hosts,
+ * "2:2" for two on each of two, or by turns. All calls of the program that can go in two levels do,
+ * in shares where these can (shares), also with VARIABLE=VALUE on node2 alone, where a tuning file
+ * there leaves their parts to the MPI (cells), process_vm_readv() is forbidden there (denied), or
+ * its /dev/shm is full; with that on rank 1 none does, or, where it only keeps it from a team with
+ * rank 0 (ONECOPY_MECHANISM), those without that rank. Nor does any where node2 has no memory for
+ * teams: memfd_create() is forbidden there, and /dev/shm full (room).
  */
 SCENARIO(across)
 {
@@ -118,9 +118,10 @@ SCENARIO(across)
 	const char *how = words[1] ? words[turns || host ? 2 : 1] : NULL;
 	bool cells = how && !strcmp(how, "cells"), shares = how && !strcmp(how, "shares");
 	bool denied = how && !strcmp(how, "denied"), full = how && !strcmp(how, "full");
+	bool room = how && !strcmp(how, "room");
 	struct job job = job_across(words[0], turns, "across");
 	bool refused = how && strstr(how, "MECHANISM") && !host;
-	bool off = how && !refused && !host && !shares;
+	bool off = room || (how && !refused && !host && !shares);
 	const char *path = cells ? tuning_of_mpis() : NULL;
 	struct job_result result;
 	long sum = 0;
@@ -128,11 +129,11 @@ SCENARIO(across)
 	job_set(&job, shares ? "ONECOPY_LEVELS=shares" : "ONECOPY_LEVELS=on");
 	if (shares)
 		how = NULL;
-	if (full) {
-		/* Open MPI by itself ends with SIGBUS then. */
+	/* Open MPI by itself ends with SIGBUS where that is full. */
+	if (full || room)
 		job_set(&job, "OMPI_MCA_btl=self,tcp");
+	if (full)
 		job_add(&job, how);
-	}
 	if (denied) {
 		driver_need_mechanism("cma");
 		job_set(&job, "OMPI_MCA_btl_vader_single_copy_mechanism=none",
@@ -140,15 +141,17 @@ SCENARIO(across)
 	}
 	if (how && !full) {
 		job.word[--job.words] = NULL;
-		job_add_shell(&job, job_text("[ %s ] && %s; exec \"$@\"",
-					     host ? "$(hostname) = node2" :
-						    "\"${OMPI_COMM_WORLD_RANK-$PMI_RANK}\" = 1",
-					     denied ? without_cma() :
-					     cells  ? job_text("export ONECOPY_TUNING=%s", path) :
-						      job_text("export %s", how)));
+		job_add_shell(&job,
+			      job_text("[ %s ] && %s; exec \"$@\"",
+				       host ? "$(hostname) = node2" :
+					      "\"${OMPI_COMM_WORLD_RANK-$PMI_RANK}\" = 1",
+				       denied ? denying("process_vm_readv,process_vm_writev") :
+				       room   ? denying("memfd_create") :
+				       cells  ? job_text("export ONECOPY_TUNING=%s", path) :
+						job_text("export %s", how)));
 		job_add(&job, "sh");
 		job_add_program(&job, "across");
-		job_add(&job, refused ? "first" : off ? "off" : "all");
+		job_add(&job, refused ? "first" : room ? "room" : off ? "off" : "all");
 	}
 	if (verdict_run(&job, &result, "across failed")) {
 		for (int i = 0; i < COLLECTIVES; i++) {
