@@ -93,12 +93,13 @@ struct oc_nodes_predicted {
 	struct oci_flat flat;		   /* the quickest of the MPIs' own, over all ranks */
 	const char *handed_back; /* why the MPI has it all the same; NULL: it goes in two levels */
 	bool shares;		 /* in shares */
+	const char *why;
 };
 
 /*
  * Predicts a call of `nodes` nodes of call->ranks each in two levels, and by the MPI alone.
  * `predicted` as of oc_inspect_predict(), without its algorithms. What two levels do not serve has
- * -ENOTSUP; a model without a network -ENODATA, and how the call goes all the same; else as there.
+ * -ENOTSUP, a model without a network -ENODATA, and how the call goes all the same; else as there.
  */
 int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
 		     struct oc_predicted *predicted, struct oc_nodes_predicted *over_nodes,

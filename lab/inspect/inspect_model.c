@@ -327,6 +327,8 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 	    !oci_has_parts(collective))
 		all *= ranks;
 	*never = true;
+	if (!oci_nodes_serve(collective))
+		return "no call of this function goes in two levels";
 	if (!own_sizes && all > INT_MAX)
 		return "2 GiB or more";
 	if (collective == OC_ALLTOALL && all * call->ranks > OC_LEVELS_ROWS)
@@ -343,6 +345,20 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 	return refusal;
 }
 
+static const char *reason(const struct oc_nodes_predicted *p)
+{
+	enum oci_levels asked = oci_options()->levels;
+
+	if (p->handed_back)
+		return p->handed_back;
+	if (p->shares)
+		return asked == OCI_LEVELS_SHARES ?
+			       "ONECOPY_LEVELS takes shares for any size" :
+			       "a leader of each node would have too much to do for the others";
+	return asked == OCI_LEVELS_AUTO ? "that was no slower where it was measured" :
+					  "ONECOPY_LEVELS takes all that can go so";
+}
+
 int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
 		     struct oc_predicted *predicted, struct oc_nodes_predicted *over_nodes,
 		     char *error, size_t n)
@@ -357,6 +373,7 @@ int oc_inspect_nodes(const struct oc_predict_call *call, uint32_t nodes,
 	tell_model(p.model, predicted);
 	*over_nodes = (struct oc_nodes_predicted){ .handed_back = handed_back(call, nodes, &never),
 						   .shares = oci_nodes_in_shares(&p.shape, nodes) };
+	over_nodes->why = reason(over_nodes);
 	if (!oci_nodes_serve(call->collective)) {
 		failed = -ENOTSUP;
 	} else if (!oci_network_known(p.model)) {

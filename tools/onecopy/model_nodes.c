@@ -3,7 +3,6 @@
  * MPI alone. */
 #include "model_nodes.h"
 
-#include "base/options.h"
 #include "command.h"
 #include "lab/experiment/json_text.h"
 #include "lab/experiment/table.h"
@@ -274,43 +273,30 @@ int model_nodes(const struct predict_options *options, uint32_t nodes,
 	return command_end(status);
 }
 
-/* How a call goes, in words for people and for machines, and why. */
-struct explained {
-	const char *way, *chosen, *why;
-};
-
-static struct explained explain(const struct oc_nodes_predicted *p)
+/* How a call goes: for people, and for machines. */
+static const char *way_of(const struct oc_nodes_predicted *p)
 {
-	enum oci_levels asked = oci_options()->levels;
+	return p->handed_back ? "the MPI's own" :
+	       p->shares      ? "in two levels, in shares" :
+				"in two levels";
+}
 
-	if (p->handed_back)
-		return (struct explained){ "the MPI's own", "mpi", p->handed_back };
-	if (p->shares)
-		return (struct explained){
-			"in two levels, in shares", "shares",
-			asked == OCI_LEVELS_SHARES ?
-				"ONECOPY_LEVELS takes shares for any size" :
-				"a leader of each node would have too much to do "
-				"for the others"
-		};
-	return (struct explained){ "in two levels", "two-levels",
-				   asked == OCI_LEVELS_AUTO ?
-					   "that was no slower where it was measured" :
-					   "ONECOPY_LEVELS takes all that can go so" };
+static const char *chosen_of(const struct oc_nodes_predicted *p)
+{
+	return p->handed_back ? "mpi" : p->shares ? "shares" : "two-levels";
 }
 
 static void explain_text(const struct nodes *n, const struct oc_nodes_predicted *p, bool timed)
 {
 	const struct oc_predict_call *call = &n->options->call;
-	struct explained e = explain(p);
 	struct table table = { .align = "llrrlr" };
 	char bytes[32];
 
 	bytes_text(call->bytes, bytes, sizeof(bytes));
 	printf("%s%s%s%s on %u nodes of %u ranks: %s, because %s.\n",
 	       call->nonblocking ? "nonblocking " : "", oci_collective_name(call->collective),
-	       call->bytes ? " of " : "", call->bytes ? bytes : "", n->nodes, call->ranks, e.way,
-	       e.why);
+	       call->bytes ? " of " : "", call->bytes ? bytes : "", n->nodes, call->ranks,
+	       way_of(p), p->why);
 	if (!timed)
 		return;
 	printf("Model: %s. Microseconds.%s\n\n", predict_model_text(&n->model),
@@ -335,12 +321,11 @@ static void explain_text(const struct nodes *n, const struct oc_nodes_predicted 
 static int explain_json(const struct nodes *n, const struct oc_nodes_predicted *p, bool timed)
 {
 	const struct oc_predict_call *call = &n->options->call;
-	struct explained e = explain(p);
-	json_t *json = json_pack("{s:s, s:b, s:I, s:i, s:i, s:o, s:s, s:s}", "collective",
-				 oci_collective_name(call->collective), "nonblocking",
-				 call->nonblocking, "bytes", (json_int_t)call->bytes, "nodes",
-				 (int)n->nodes, "ranks", (int)call->ranks, "model",
-				 predict_model_json(&n->model), "chosen", e.chosen, "why", e.why);
+	json_t *json = json_pack(
+		"{s:s, s:b, s:I, s:i, s:i, s:o, s:s, s:s}", "collective",
+		oci_collective_name(call->collective), "nonblocking", call->nonblocking, "bytes",
+		(json_int_t)call->bytes, "nodes", (int)n->nodes, "ranks", (int)call->ranks, "model",
+		predict_model_json(&n->model), "chosen", chosen_of(p), "why", p->why);
 
 	if (timed)
 		json_object_update_new(json, one_json(p, call->bytes));
@@ -353,8 +338,6 @@ int explain_nodes(const struct predict_options *options, uint32_t nodes)
 	struct oc_nodes_predicted p;
 	int failed = predict_one(&n, options->call.collective, options->call.bytes, &p), status = 0;
 
-	if (failed == -ENOTSUP)
-		p.handed_back = "no call of this function goes in two levels";
 	if (options->json)
 		status = explain_json(&n, &p, !failed);
 	else
