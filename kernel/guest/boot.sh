@@ -36,17 +36,29 @@ choose_kernel() {
 }
 
 fetch_image() {
-	echo "kmod-check: fetching linux-image-$version (70 MB)"
-	if ! (cd "${image%/*}" && apt-get -qq download "linux-image-$version") 2>"$out/download.log"; then
+	local part packages=("linux-image-$version") folder=${image%/*}
+
+	# Debian's 7.3 lies in three, and elsewhere.
+	for part in binary modules; do
+		! apt-cache show "linux-$part-$version" >"$out/download.log" 2>&1 ||
+			packages+=("linux-$part-$version")
+	done
+	echo "kmod-check: fetching ${packages[*]} (70 to 150 MB)"
+	if ! (cd "$folder" && apt-get -qq download "${packages[@]}") 2>"$out/download.log"; then
 		tail -n 5 "$out/download.log" >&2
-		echo "kmod-check: apt-get could not fetch linux-image-$version (its last lines are" \
+		echo "kmod-check: apt-get could not fetch ${packages[*]} (its last lines are" \
 			"above): is the network reachable, and 'apt-get update' recent?" >&2
 		exit 1
 	fi
 	rm -rf "$image" "$image.part"
-	dpkg -x "${image%/*}"/linux-image-"$version"_*.deb "$image.part"
+	for part in "${packages[@]}"; do
+		dpkg -x "$folder/$part"_*.deb "$image.part"
+		rm -f "$folder/$part"_*.deb
+	done
+	mkdir -p "$image.part/boot"
+	[ -e "$image.part/boot/vmlinuz-$version" ] ||
+		mv "$image.part/usr/lib/modules/$version/vmlinuz" "$image.part/boot/vmlinuz-$version"
 	mv "$image.part" "$image"
-	rm -f "${image%/*}"/linux-image-"$version"_*.deb
 }
 
 # unpack_kernel VMLINUZ: the kernel that it begins, which QEMU starts itself, by PVH: a guest takes 3 s
