@@ -218,6 +218,40 @@ SCENARIO(across_runs)
 	job_free(&result);
 }
 
+/*
+ * across_many SLOTS: what each of many ranks grows by in its first calls over nodes: at most twice
+ * what docs/cluster.md says of 128.
+ */
+SCENARIO(across_many)
+{
+	static const struct {
+		const char *name;
+		double most_kib;
+	} grows[] = { { "memory_kib", 276 }, { "nonblocking_kib", 540 } };
+	struct job job = job_across(words[0], false, "setup");
+	char value[2][64] = { "", "" }, key[64];
+	struct job_result result;
+	int hosts, ranks;
+
+	host_list(words[0], &hosts, &ranks);
+	job_set(&job, "ONECOPY_LEVELS=on");
+	if (verdict_run(&job, &result, "across_many failed")) {
+		if (in_levels(&result, "allreduce") < ranks)
+			verdict_fail(&result, "no Allreduce went in two levels");
+		for (int i = 0; i < 2; i++) {
+			snprintf(key, sizeof(key), "%s %d", grows[i].name, ranks);
+			if (!verdict_word(&result, key, value[i], sizeof(value[i])) ||
+			    atof(value[i]) > grows[i].most_kib)
+				verdict_fail(&result, "%s '%s' KiB, at most %.0f", key, value[i],
+					     grows[i].most_kib);
+		}
+	}
+	verdict_done(
+		"across_many: %d ranks on %d hosts, each grew by %s KiB, and %s in nonblocking calls\n",
+		ranks, hosts, value[0], value[1]);
+	job_free(&result);
+}
+
 /* across_mpis SLOTS: where a Bcast is the MPI's, the rest goes in two levels, also what has a Bcast
  * on a node as a part, whose ranks give it unlike types. */
 SCENARIO(across_mpis)
