@@ -2,8 +2,9 @@
 /*
  * One cell of onecopy-collectives.
  *
- * One call: every rank prepares its buffers, all meet in our own barrier in shared memory, each
- * takes the time of its call and writes it into that memory, all meet again, and only then is
+ * One call: every rank prepares its buffers, all meet in our own barrier in shared memory (of
+ * several nodes these meet by messages), each takes the time of its call and writes it into that
+ * memory, all meet again, and only then is
  * anything verified or rewritten, so that no rank's housekeeping disturbs another's call. The value
  * of a call is the slowest rank's time; the result is the median of these over the calls.
  */
@@ -49,7 +50,7 @@ void cell_verify(struct bench *b, const struct cell_run *run, const void *recv, 
 		if (!run->tolerant)
 			fprintf(stderr,
 				"onecopy-collectives: barrier (0 B, offset 0) is wrong on rank %d: it returned "
-				"before rank %d had entered it.\n",
+				"before rank %d of its node had entered it.\n",
 				b->rank, absent);
 		shm_barrier_add_failure(&b->barrier);
 	}
@@ -232,17 +233,26 @@ static size_t run_calls(struct bench *b, struct cell_run *run)
 	return (size_t)done;
 }
 
-/* The times of all ranks in one, on rank 0. */
+static void add_times(const struct cell_run *run, double *us, const double *theirs, size_t n)
+{
+	for (size_t i = 0; i < n && run->way->osu; i++)
+		us[i] += theirs[i];
+	for (size_t i = 0; i < n && !run->way->osu; i++)
+		us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
+}
+
+/* The times of all ranks in one, on rank 0; called by each node's first rank. */
 static void gather_times(struct bench *b, const struct cell_run *run, double *us, size_t n)
 {
 	memcpy(us, shm_barrier_times(&b->barrier, 0), n * sizeof(*us));
-	for (int rank = 1; rank < b->ranks; rank++) {
-		const double *theirs = shm_barrier_times(&b->barrier, rank);
-
-		for (size_t i = 0; i < n && run->way->osu; i++)
-			us[i] += theirs[i];
-		for (size_t i = 0; i < n && !run->way->osu; i++)
-			us[i] = theirs[i] > us[i] ? theirs[i] : us[i];
+	for (int rank = 1; rank < b->barrier.ranks; rank++)
+		add_times(run, us, shm_barrier_times(&b->barrier, rank), n);
+	if (b->rank)
+		MPI_Send(us, (int)n, MPI_DOUBLE, 0, 0, b->leaders);
+	for (int node = 1; node < b->nodes && !b->rank; node++) {
+		/* Its own times are in `us`. */
+		MPI_Recv(run->times, (int)n, MPI_DOUBLE, node, 0, b->leaders, MPI_STATUS_IGNORE);
+		add_times(run, us, run->times, n);
 	}
 	for (size_t i = 0; i < n && run->way->osu; i++)
 		us[i] /= b->ranks;
@@ -287,9 +297,10 @@ static void print_ways(struct bench *b, const struct cell_run *run, const struct
 		return;
 	}
 	gather_times(b, run, us, n);
-	if (shorter)
+	if (shorter && !b->rank)
 		print(b, run, shorter, us, n);
-	print(b, run, run->way, us, n);
+	if (!b->rank)
+		print(b, run, run->way, us, n);
 	free(us);
 }
 
@@ -338,7 +349,7 @@ static void begin_cell(struct bench *b, struct cell_run *run, const struct bench
 		.way = way,
 		.checked = !b->options.no_check,
 		.tolerant = b->options.tolerant[cell.way],
-		.times = shm_barrier_times(&b->barrier, b->rank),
+		.times = shm_barrier_times(&b->barrier, b->barrier.rank),
 	};
 	err = mpi_call_create(&run->mpi, &run->call, way->form, b->comm);
 	if (err == -EOVERFLOW) {
@@ -374,7 +385,7 @@ void run_cell(struct bench *b, struct bench_cell cell, const struct bench_way *s
 	shm_barrier_wait(&b->barrier);
 	if (b->rank == 0 && shm_barrier_failed(&b->barrier))
 		print_wrong(b, &run, shorter);
-	else if (b->rank == 0 && n > 0)
+	else if (b->barrier.rank == 0 && !shm_barrier_failed(&b->barrier) && n > 0)
 		print_ways(b, &run, shorter, n);
 	end_cell(b, &run);
 }

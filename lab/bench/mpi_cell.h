@@ -11,8 +11,10 @@
 struct bench {
 	struct coll_options options;
 	int ranks;
-	struct shm_barrier barrier;
+	struct shm_barrier barrier; /* of the node's ranks */
 	int rank;
+	MPI_Comm leaders; /* of several nodes, on each one's first rank; else MPI_COMM_NULL */
+	int nodes;
 	MPI_Comm comm;	/* of the way that is measured */
 	uint64_t calls; /* of the whole program: the seed, so that no two calls send the same */
 };

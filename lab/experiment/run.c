@@ -78,7 +78,7 @@ static int add_launcher(struct child_args *args, const struct run *run, char *wh
 	}
 	child_args_add(args, "-n");
 	child_args_add_long(args, (long)run->ranks);
-	return add_words(args, info->bind[run->binding], why, n);
+	return run->binding == BIND_AS_SAID ? 0 : add_words(args, info->bind[run->binding], why, n);
 }
 
 static int build_command(const struct run *run, struct child_args *args, char *why, size_t n)

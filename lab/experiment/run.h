@@ -26,7 +26,7 @@ struct variant {
 	const char *setting; /* "VARIABLE=VALUE"; NULL: none */
 };
 
-enum binding { BIND_NONE, BIND_CORES, BIND_THREADS };
+enum binding { BIND_NONE, BIND_CORES, BIND_THREADS, BIND_AS_SAID /* by run.mpirun */ };
 /* A core for each rank, else a hardware thread, as far as there are enough. */
 enum binding binding_of(const struct host *host, uint32_t ranks);
 

@@ -26,6 +26,8 @@ struct shm_segment {
 	alignas(APART) _Atomic uint32_t generation;
 	alignas(APART) _Atomic uint32_t stop;
 	_Atomic uint32_t failures;
+	/* Between nodes: what this one's ranks say, and whether another one has failures. */
+	_Atomic uint32_t says_stop, forgets, others_failed;
 	alignas(APART)
 		int64_t start_ns; /* written by the last arrival, ordered as the generation is */
 	size_t samples;
@@ -191,9 +193,46 @@ static void meet(struct shm_barrier *barrier, int64_t delay_ns)
 	wait_for_change(barrier, generation);
 }
 
+enum { SAYS_STOP = 1, HAS_FAILED = 2, FORGETS = 4 };
+
+/*
+ * By the node's first rank, while the others wait: its meetings before and behind order what is
+ * read and written here, so all is relaxed.
+ */
+static void pass_on(struct shm_barrier *barrier)
+{
+	struct shm_segment *s = barrier->segment;
+	uint32_t word = 0;
+
+	if (atomic_load_explicit(&s->says_stop, memory_order_relaxed))
+		word |= SAYS_STOP;
+	if (atomic_load_explicit(&s->failures, memory_order_relaxed))
+		word |= HAS_FAILED;
+	if (atomic_load_explicit(&s->forgets, memory_order_relaxed))
+		word |= FORGETS;
+	word = barrier->meet_others(word);
+	atomic_store_explicit(&s->stop, (word & SAYS_STOP) != 0, memory_order_relaxed);
+	if (word & FORGETS) {
+		atomic_store_explicit(&s->failures, 0, memory_order_relaxed);
+		atomic_store_explicit(&s->forgets, 0, memory_order_relaxed);
+	}
+	atomic_store_explicit(&s->others_failed, (word & (HAS_FAILED | FORGETS)) == HAS_FAILED,
+			      memory_order_relaxed);
+}
+
+static void meet_all(struct shm_barrier *barrier, int64_t delay_ns)
+{
+	if (barrier->meet_others) {
+		meet(barrier, 0);
+		if (!barrier->rank)
+			pass_on(barrier);
+	}
+	meet(barrier, delay_ns);
+}
+
 void shm_barrier_wait(struct shm_barrier *barrier)
 {
-	meet(barrier, 0);
+	meet_all(barrier, 0);
 }
 
 /* Returns when all have come. */
@@ -244,10 +283,10 @@ void shm_barrier_align(struct shm_barrier *barrier)
 {
 	if (barrier->yield) {
 		/* Not all of them can run at one instant. */
-		meet(barrier, 0);
+		meet_all(barrier, 0);
 		return;
 	}
-	meet(barrier, start_delay_ns);
+	meet_all(barrier, start_delay_ns);
 	while (clock_ns() < barrier->segment->start_ns) {
 	}
 }
@@ -261,7 +300,9 @@ double *shm_barrier_times(const struct shm_barrier *barrier, int rank)
 
 void shm_barrier_set_stop(struct shm_barrier *barrier, bool stop)
 {
-	atomic_store_explicit(&barrier->segment->stop, stop, memory_order_relaxed);
+	atomic_store_explicit(barrier->meet_others ? &barrier->segment->says_stop :
+						     &barrier->segment->stop,
+			      stop, memory_order_relaxed);
 }
 
 bool shm_barrier_stop(const struct shm_barrier *barrier)
@@ -286,13 +327,20 @@ void shm_barrier_add_failure(struct shm_barrier *barrier)
 
 bool shm_barrier_failed(const struct shm_barrier *barrier)
 {
-	return atomic_load_explicit(&barrier->segment->failures, memory_order_relaxed) > 0;
+	const struct shm_segment *s = barrier->segment;
+
+	return atomic_load_explicit(&s->failures, memory_order_relaxed) > 0 ||
+	       atomic_load_explicit(&s->others_failed, memory_order_relaxed);
 }
 
 /* Relaxed, as the two above: the waits between which they are made order them. */
 void shm_barrier_forget_failures(struct shm_barrier *barrier)
 {
-	atomic_store_explicit(&barrier->segment->failures, 0, memory_order_relaxed);
+	struct shm_segment *s = barrier->segment;
+
+	atomic_store_explicit(&s->failures, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->others_failed, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->forgets, barrier->meet_others != NULL, memory_order_relaxed);
 }
 
 /*

@@ -2,7 +2,8 @@
 /*
  * The benchmark's own shared memory: a barrier that aligns the calls, and the place where each rank
  * leaves its times. No MPI in it, so it is the same code whichever library is being measured, and a
- * faster MPI_Barrier can neither help nor hurt another collective's numbers.
+ * faster MPI_Barrier can neither help nor hurt another collective's numbers. Of ranks on several
+ * nodes each node has one, and these meet by a function of the caller's.
  */
 #ifndef HARNESS_SHM_BARRIER_H
 #define HARNESS_SHM_BARRIER_H
@@ -27,6 +28,12 @@ struct shm_barrier {
 	 * its MPI; if a peer's call still needs this rank's progress, this is where it happens.
 	 */
 	void (*idle)(void);
+	/*
+	 * Of ranks on several nodes, else NULL: called by each node's first rank in each wait, with
+	 * a word that it passes on to the others'. Returns what any of them gave, when all have
+	 * called it.
+	 */
+	uint32_t (*meet_others)(uint32_t word);
 };
 
 /* A name that no other barrier has, for one rank to tell the others. */
@@ -50,26 +57,27 @@ void shm_barrier_wait(struct shm_barrier *barrier);
  */
 void shm_barrier_align(struct shm_barrier *barrier);
 
-/* This rank's times, @samples long. Others may read them after a wait. */
+/* The times of a rank of this node, @samples long. Others may read them after a wait. */
 double *shm_barrier_times(const struct shm_barrier *barrier, int rank);
 
 /*
- * A flag that one rank sets before a wait. All read it alike after that wait and before their next
- * one; later the setter may already have changed it again.
+ * A flag that one rank of all nodes sets before a wait. All read it alike after that wait and
+ * before their next one; later the setter may already have changed it again.
  */
 void shm_barrier_set_stop(struct shm_barrier *barrier, bool stop);
 bool shm_barrier_stop(const struct shm_barrier *barrier);
 /* All ranks call it: rank 0's word, on all. By the flag and two waits. */
 bool shm_barrier_tell(struct shm_barrier *barrier, bool word);
 
-/* A count of failures. One rank may forget them between two waits, if it alone looks there. */
+/* A count of failures, which other nodes know after the next wait. One rank may forget them between
+ * two waits, if it alone looks there. */
 void shm_barrier_add_failure(struct shm_barrier *barrier);
 bool shm_barrier_failed(const struct shm_barrier *barrier);
 void shm_barrier_forget_failures(struct shm_barrier *barrier);
 
 /*
  * Proof that MPI_Barrier is one: mark my entry into call @call before it, look for a rank that had
- * not entered after it. Returns that rank, or -1.
+ * not entered after it, of this node. Returns that rank, or -1.
  */
 void shm_barrier_mark(struct shm_barrier *barrier, uint64_t call);
 int shm_barrier_find_absent(const struct shm_barrier *barrier, uint64_t call);

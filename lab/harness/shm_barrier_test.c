@@ -85,3 +85,68 @@ TEST(a_rank_that_did_not_enter_is_named)
 	assert_false(shm_barrier_failed(&second));
 	shm_barrier_close(&first);
 }
+
+/* ---- two nodes --------------------------------------------------------------------------------
+ */
+
+/* By which the first ranks of two nodes meet. */
+static struct shm_barrier between;
+
+static uint32_t meet_other(uint32_t word)
+{
+	shm_barrier_times(&between, between.rank)[0] = word;
+	shm_barrier_wait(&between);
+	word |= (uint32_t)shm_barrier_times(&between, !between.rank)[0];
+	shm_barrier_wait(&between);
+	return word;
+}
+
+/* Who says something says it on the first node, or fails on the second. 0: all heard the same. */
+static int rank_of_node(int node, int rank, const char *const names[3])
+{
+	struct shm_barrier barrier = { 0 };
+	int wrong = 0;
+
+	if (shm_barrier_meet(&barrier, names[node], rank, 2, 1) ||
+	    (!rank && shm_barrier_meet(&between, names[2], node, 2, 1)))
+		return 1;
+	barrier.meet_others = meet_other;
+	for (int round = 0; round < 100 && !wrong; round++) {
+		bool first = !node && !rank;
+
+		if (first)
+			shm_barrier_set_stop(&barrier, round % 3 == 0);
+		if (node && rank && round % 2)
+			shm_barrier_add_failure(&barrier);
+		shm_barrier_align(&barrier);
+		if (shm_barrier_stop(&barrier) != (round % 3 == 0))
+			wrong = 2;
+		if (shm_barrier_failed(&barrier) != (round % 2 == 1))
+			wrong = 3;
+		shm_barrier_wait(&barrier);
+		if (first)
+			shm_barrier_forget_failures(&barrier);
+		shm_barrier_wait(&barrier);
+		if (shm_barrier_failed(&barrier))
+			wrong = 4;
+	}
+	return wrong;
+}
+
+TEST(ranks_of_two_nodes_hear_of_each_other)
+{
+	char name[3][SHM_BARRIER_NAME_CHARS];
+	const char *names[3] = { name[0], name[1], name[2] };
+	int status;
+
+	for (int i = 0; i < 3; i++)
+		shm_barrier_name(name[i]);
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0)
+			_exit(rank_of_node(i / 2, i % 2, names));
+	for (int i = 0; i < 4; i++) {
+		assert_true(wait(&status) > 0);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+}

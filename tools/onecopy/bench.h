@@ -59,6 +59,7 @@ struct bench_choice {
 	bool everything;			     /* within a quarter of an hour, or: */
 	bool night;				     /* in as many hours as it takes */
 	bool shared_heap, better, two_copies, limit; /* what else takes turns */
+	long nodes;				     /* 0: one; else `mpirun` says where they are */
 	const char *program;			     /* NULL: ours */
 };
 

@@ -214,7 +214,9 @@ static int run_config(struct results *results, struct step *step, unsigned int r
 			   .with = o->with,
 			   .mpirun = mpi == compare.first ? o->mpirun : NULL,
 			   .ranks = (uint32_t)job->ranks,
-			   .binding = job->oversubscribed ? BIND_NONE : BIND_CORES,
+			   .binding = o->nodes		  ? BIND_AS_SAID :
+				      job->oversubscribed ? BIND_NONE :
+							    BIND_CORES,
 			   .program = mpi == compare.first ? o->program : NULL,
 			   .stem = job->stem,
 			   .timeout_s = o->timeout_s,
@@ -357,7 +359,8 @@ static void plan_jobs(struct bench *bench)
 		for (int i = 0; i < o->ranks_count && o->mpis[mpi]; i++) {
 			struct job job = { .mpi = (enum launcher)mpi, .ranks = o->ranks_at[i] };
 
-			job.oversubscribed = job.ranks > (size_t)compare.results->host.cores;
+			job.oversubscribed = job.ranks > (size_t)compare.results->host.cores *
+								 (o->nodes ? (size_t)o->nodes : 1);
 			if (mpi == LAUNCH_MPICH && job.oversubscribed &&
 			    bench_has_several(o->mpis, LAUNCHERS))
 				continue;
@@ -411,13 +414,15 @@ static void compare_place(const struct place *place, int config)
 		{ .name = "barrier", .has = is_barrier, .least = over || !openmpi ? 0 : 1.3 },
 	};
 
-	c->title = results_text(compare.results, "%zu ranks, %s%s%s%s%s%s", job->ranks,
-				over ? "sharing cores" : "one a core",
-				heap ? ", shared heaps" :
-				mpis ? ", the MPI's single copies" :
-				       "",
-				several ? ", " : "", several ? launcher_info(job->mpi)->name : "",
-				place->way ? ", " : "", place->way ? way->name : "");
+	c->title = results_text(
+		compare.results, "%zu ranks%s, %s%s%s%s%s%s", job->ranks,
+		o->nodes ? results_text(compare.results, " on %ld nodes", o->nodes) : "",
+		over ? "sharing cores" : "one a core",
+		heap ? ", shared heaps" :
+		mpis ? ", the MPI's single copies" :
+		       "",
+		several ? ", " : "", several ? launcher_info(job->mpi)->name : "",
+		place->way ? ", " : "", place->way ? way->name : "");
 	c->about = results_text(
 		compare.results,
 		"%s, %s buffers.%s%s%s%s\nus: %s. ratio: stock/%s, control: stock/stock.%s",
@@ -537,14 +542,15 @@ void bench_collectives_sum_up(struct bench *bench)
 	if (!o)
 		return;
 	list_lost();
-	json_object_update_new(bench->results.settings,
-			       json_pack("{s:s, s:s, s:s, s:b, s:I, s:o*, s:o*, s:b, s:I, s:I}",
-					 "mpi", launcher_info(compare.first)->word, "version",
-					 compare.mpi[compare.first], "buffers",
-					 buffer_mode_name(o->mode), "checked", !o->no_check,
-					 "iterations", (json_int_t)o->iterations, "with",
-					 o->with ? json_text(o->with) : NULL, "mpirun",
-					 o->mpirun ? json_text(o->mpirun) : NULL,
-					 "service_verified", !compare.unverified, "calls_served",
-					 compare.served, "calls_handed_back", compare.handed_back));
+	json_object_update_new(
+		bench->results.settings,
+		json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o*, s:o*, s:b, s:I, s:I}", "mpi",
+			  launcher_info(compare.first)->word, "version", compare.mpi[compare.first],
+			  "buffers", buffer_mode_name(o->mode), "checked", !o->no_check,
+			  "iterations", (json_int_t)o->iterations, "nodes",
+			  (json_int_t)(o->nodes ? o->nodes : 1), "with",
+			  o->with ? json_text(o->with) : NULL, "mpirun",
+			  o->mpirun ? json_text(o->mpirun) : NULL, "service_verified",
+			  !compare.unverified, "calls_served", compare.served, "calls_handed_back",
+			  compare.handed_back));
 }

@@ -217,6 +217,9 @@ const struct option_set bench_options = {
 			  "memcpy takes turns, too, of the bytes that each collective has to move, by all cores that "
 			  "can help: how far each cell is from the physical limit",
 			  AT(limit) },
+			{ "nodes", 0, "N",
+			  "The ranks lie on so many nodes, which --mpirun names, with how ranks are bound",
+			  OPTION_COUNT, AT(nodes), 2, OC_NODES_MOST },
 			{ "cached", 0, NULL, "The same buffers for each call, as OSU does",
 			  .take = take_cached, AT(mode) },
 			{ "cold", 0, NULL, "Buffers allocated for each call and freed after it",
@@ -287,6 +290,7 @@ static void check_whose(const struct bench_choice *o)
 		{ o->better, "--better" },
 		{ o->two_copies, "--two-copies" },
 		{ o->limit, "--limit" },
+		{ o->nodes, "--nodes" },
 		{ o->mode != BUFFERS_ROTATED, "--cached and --cold" },
 		{ o->iterations, "--iterations" },
 		{ o->no_check, "--no-check" },
@@ -349,6 +353,12 @@ static void check(const struct bench_choice *options)
 	}
 	if (options->better && options->mpis[LAUNCH_OPENMPI] && options->mpis[LAUNCH_MPICH])
 		usage("--better takes the faster of both MPIs already: give --mpi one of them");
+	if (options->nodes && !options->mpirun)
+		usage("--nodes %ld: which nodes these are --mpirun has to say, as in "
+		      "--mpirun \"mpirun --hostfile FILE\"",
+		      options->nodes);
+	if (options->nodes && options->limit)
+		usage("--limit is of the ranks of one node; valid: without --nodes");
 	if (options->better && options->two_copies)
 		usage("--better and --two-copies exclude each other: each says what stock is");
 	if (options->what & BENCH_PROGRAMS)
