@@ -10,7 +10,7 @@
 #   faults  one seeded fault after the other, each of which the tests must find
 #   arm64   its tests over real DMA engines, on arm64
 #   guest   its tests in a guest with Debian's kernel
-#   static  sparse, coccinelle, checkpatch, dkms
+#   static  sparse, coccinelle, checkpatch, dkms, the rule for udev
 #   locks   how often locks are taken while others read, on a kernel of its own (debug-kernel.sh)
 #
 # Installs what it needs. Behind the first one KMOD_JOBS parts run at a time (2, as a guest that
@@ -99,7 +99,7 @@ run_part() {
 	kernel) $guest/debug-kernel.sh "$cache" ;;
 	guest) $guest/run.sh "$out/guest" "${KMOD_SECONDS:-5}" ${KDIR:+"$KDIR"} ;;
 	mpi) programs mpi "${KDIR:-}" ;;
-	# An engine's copy of 1 MiB takes minutes there: these ask none, kmod_test does.
+	# With buffers of 128 KiB no engine is asked, whose copies take minutes there; kmod_test asks them.
 	kasan) KMOD_BYTES=${KMOD_BYTES:-131072} programs kasan "$cache/build" ;;
 	arm64) $guest/arm64.sh "$out/arm64" ;;
 	static) $guest/static.sh "$out/static" "$cache/source" ;;

@@ -59,18 +59,22 @@ static const struct option_set set = {
 			  "Where wrong bytes are delivered in these ways, print nan as the time and go on; "
 			  "first-10 and first-1000 share their calls, and the longer one decides",
 			  .take = bench_take_ways, AT(tolerant) },
+			{ "nodes", 0, "N",
+			  "The ranks are on so many nodes, else one: where these meet, they do by messages",
+			  OPTION_COUNT, AT(nodes), 1, INT_MAX },
 			{ "memcpy", 0, NULL,
 			  "Time memcpy instead, of the bytes that the collective has to move, each rank "
 			  "its share, with no waiting: the physical limit",
 			  AT(memcpy) },
 			{ 0 } },
 	.about =
-		"Time MPI collectives between the ranks of one node.\v"
+		"Time MPI collectives between the ranks of a node, or of several.\v"
 		"Run it under mpirun. Printed is, behind '=', collective (behind its way and a dash "
 		"where there are several) and bytes, the median "
 		"over calls of the slowest rank's time in microseconds, and their 10 % and "
 		"90 % quantiles. Calls are aligned "
-		"by this program's own barrier in shared memory, never by MPI_Barrier.\n\nExit "
+		"by this program's own barrier in shared memory, never by MPI_Barrier, whose own "
+		"calls are verified among the ranks of a node.\n\nExit "
 		"status: 0 done, 1 wrong bytes that are not tolerated, or a failure, 2 wrong options.",
 };
 
@@ -81,6 +85,8 @@ static void check_all(struct coll_options *o)
 		if (o->tolerant[way])
 			usage("--tolerate and --overlap exclude each other: what overlaps is not "
 			      "tolerated.");
+	if (o->nodes > 1 && (o->overlap || o->memcpy))
+		usage("--overlap and --memcpy are of the ranks of one node.");
 	/* Then nothing is delivered. */
 	o->no_check |= o->memcpy;
 	for (int c = 0; c < o->collectives.n; c++) {
@@ -96,7 +102,7 @@ static void check_all(struct coll_options *o)
 
 void coll_options_parse(int argc, char **argv, struct coll_options *options)
 {
-	*options = (struct coll_options){ .cell_seconds = 0.3 };
+	*options = (struct coll_options){ .cell_seconds = 0.3, .nodes = 1 };
 	collective_list_default(&options->collectives);
 	take_sizes(&options->sizes, SIZES_USUAL);
 	bench_take_ways(options->ways, "aligned");

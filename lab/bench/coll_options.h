@@ -14,6 +14,7 @@ struct coll_options {
 	struct collective_list collectives;
 	struct size_list sizes;
 	long iterations; /* 0: by size */
+	long nodes;
 	bool ways[BENCH_WAYS];
 	struct bench_cells cells;
 	bool overlap;

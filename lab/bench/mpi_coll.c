@@ -96,18 +96,19 @@ static void drive_mpi(void)
 	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
 }
 
-static MPI_Comm leaders = MPI_COMM_NULL;
-static int nodes = 1, node;
-
 /* Each step doubles the number of those that a rank has heard of. */
-static uint32_t meet_others(uint32_t word)
+static uint32_t meet_others(void *context, uint32_t word)
 {
-	for (int step = 1; step < nodes; step *= 2) {
+	const struct bench *b = context;
+	int node;
+
+	MPI_Comm_rank(b->leaders, &node);
+	for (int step = 1; step < b->nodes; step *= 2) {
+		int to = (node + step) % b->nodes, from = (node + b->nodes - step) % b->nodes;
 		uint32_t theirs;
 
-		MPI_Sendrecv(&word, 1, MPI_UINT32_T, (node + step) % nodes, 1, &theirs, 1,
-			     MPI_UINT32_T, (node + nodes - step) % nodes, 1, leaders,
-			     MPI_STATUS_IGNORE);
+		MPI_Sendrecv(&word, 1, MPI_UINT32_T, to, 1, &theirs, 1, MPI_UINT32_T, from, 1,
+			     b->leaders, MPI_STATUS_IGNORE);
 		word |= theirs;
 	}
 	return word;
@@ -126,10 +127,12 @@ static void join_segment(struct bench *b, MPI_Comm on_node)
 	MPI_Comm_size(on_node, &ranks);
 	if (!rank)
 		shm_barrier_name(name);
-	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, nodes > 1 ? on_node : MPI_COMM_WORLD);
+	MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, b->nodes > 1 ? on_node : MPI_COMM_WORLD);
 	err = shm_barrier_meet(&b->barrier, name, rank, ranks, samples);
 	b->barrier.idle = drive_mpi;
-	b->barrier.meet_others = nodes > 1 ? meet_others : NULL;
+	b->barrier.meet_others = b->nodes > 1 ? meet_others : NULL;
+	b->barrier.context = b;
+	b->barrier.tells = !b->rank;
 	if (err)
 		die(b,
 		    "The barrier's shared memory could not be made or opened; is /dev/shm full, and do "
@@ -148,26 +151,22 @@ static void count_nodes(struct bench *b, MPI_Comm on_node)
 	b->leaders = MPI_COMM_NULL;
 	if (here == b->ranks)
 		return;
-	MPI_Comm_split(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : 0, 0, &leaders);
-	if (!rank) {
-		MPI_Comm_size(leaders, &nodes);
-		MPI_Comm_rank(leaders, &node);
-	}
-	MPI_Bcast(&nodes, 1, MPI_INT, 0, on_node);
-	b->leaders = leaders;
-	b->nodes = nodes;
+	MPI_Comm_split(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : 0, 0, &b->leaders);
+	if (!rank)
+		MPI_Comm_size(b->leaders, &b->nodes);
+	MPI_Bcast(&b->nodes, 1, MPI_INT, 0, on_node);
 }
 
 /* What can be asked only of a running MPI. Returns 0, or 2 after rank 0 said what is wrong. */
 static int check_job(const struct bench *b)
 {
-	if (b->nodes == 1 || (!b->options.overlap && !b->options.memcpy))
+	if (b->nodes == b->options.nodes)
 		return STATUS_OK;
 	if (b->rank == 0)
 		fprintf(stderr,
-			"onecopy-collectives: The ranks are on %d nodes; --overlap and --memcpy are "
-			"of ranks on one. Run it on one host.\n",
-			b->nodes);
+			"onecopy-collectives: The ranks are on %d nodes, not on %ld: have the launcher "
+			"put them there, or say --nodes %d.\n",
+			b->nodes, b->options.nodes, b->nodes);
 	return EXIT_USAGE;
 }
 
@@ -200,8 +199,8 @@ int main(int argc, char **argv)
 		status = run_all(&b);
 		shm_barrier_close(&b.barrier);
 	}
-	if (leaders != MPI_COMM_NULL)
-		MPI_Comm_free(&leaders);
+	if (b.leaders != MPI_COMM_NULL)
+		MPI_Comm_free(&b.leaders);
 	MPI_Finalize();
 	return status;
 }

@@ -180,7 +180,8 @@ static int take_counters(struct run *run, const char *dir, char *why, size_t n)
 	}
 	run->counters = counters;
 	if (run->ranks == 1 || run->may_serve_nothing ||
-	    json_array_size(json_object_get(counters, "collectives")))
+	    json_array_size(json_object_get(counters, "collectives")) ||
+	    json_array_size(json_object_get(counters, "two_levels")))
 		return 0;
 	snprintf(why, n,
 		 "onecopy served no call of it (%zu kinds were handed back to the MPI, the "

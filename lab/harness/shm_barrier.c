@@ -210,7 +210,7 @@ static void pass_on(struct shm_barrier *barrier)
 		word |= HAS_FAILED;
 	if (atomic_load_explicit(&s->forgets, memory_order_relaxed))
 		word |= FORGETS;
-	word = barrier->meet_others(word);
+	word = barrier->meet_others(barrier->context, word);
 	atomic_store_explicit(&s->stop, (word & SAYS_STOP) != 0, memory_order_relaxed);
 	if (word & FORGETS) {
 		atomic_store_explicit(&s->failures, 0, memory_order_relaxed);
@@ -273,6 +273,7 @@ int shm_barrier_meet(struct shm_barrier *barrier, const char *name, int rank, in
 	if (err)
 		return err == -ENOENT ? -ETIMEDOUT : err;
 	barrier->ranks = ranks;
+	barrier->tells = !rank;
 	join(barrier);
 	if (!rank)
 		shm_unlink(name);
@@ -312,7 +313,7 @@ bool shm_barrier_stop(const struct shm_barrier *barrier)
 
 bool shm_barrier_tell(struct shm_barrier *barrier, bool word)
 {
-	if (barrier->rank == 0)
+	if (barrier->tells)
 		shm_barrier_set_stop(barrier, word);
 	shm_barrier_wait(barrier);
 	word = shm_barrier_stop(barrier);

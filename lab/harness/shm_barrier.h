@@ -21,6 +21,7 @@ struct shm_barrier {
 	size_t bytes;
 	int rank;
 	int ranks;
+	bool tells; /* the first rank of the first node, whose words count */
 	int cpus;   /* that the ranks have between them */
 	bool yield; /* more ranks than CPUs: give the CPU away while waiting */
 	/*
@@ -31,9 +32,10 @@ struct shm_barrier {
 	/*
 	 * Of ranks on several nodes, else NULL: called by each node's first rank in each wait, with
 	 * a word that it passes on to the others'. Returns what any of them gave, when all have
-	 * called it.
+	 * called it. To be set behind shm_barrier_meet(), with `tells`.
 	 */
-	uint32_t (*meet_others)(uint32_t word);
+	uint32_t (*meet_others)(void *context, uint32_t word);
+	void *context;
 };
 
 /* A name that no other barrier has, for one rank to tell the others. */
@@ -61,12 +63,12 @@ void shm_barrier_align(struct shm_barrier *barrier);
 double *shm_barrier_times(const struct shm_barrier *barrier, int rank);
 
 /*
- * A flag that one rank of all nodes sets before a wait. All read it alike after that wait and
+ * A flag that the rank that `tells` sets before a wait. All read it alike after that wait and
  * before their next one; later the setter may already have changed it again.
  */
 void shm_barrier_set_stop(struct shm_barrier *barrier, bool stop);
 bool shm_barrier_stop(const struct shm_barrier *barrier);
-/* All ranks call it: rank 0's word, on all. By the flag and two waits. */
+/* All ranks call it: the word of the one that `tells`, on all. By the flag and two waits. */
 bool shm_barrier_tell(struct shm_barrier *barrier, bool word);
 
 /* A count of failures, which other nodes know after the next wait. One rank may forget them between

@@ -89,32 +89,31 @@ TEST(a_rank_that_did_not_enter_is_named)
 /* ---- two nodes --------------------------------------------------------------------------------
  */
 
-/* By which the first ranks of two nodes meet. */
-static struct shm_barrier between;
-
-static uint32_t meet_other(uint32_t word)
+static uint32_t meet_other(void *context, uint32_t word)
 {
-	shm_barrier_times(&between, between.rank)[0] = word;
-	shm_barrier_wait(&between);
-	word |= (uint32_t)shm_barrier_times(&between, !between.rank)[0];
-	shm_barrier_wait(&between);
+	struct shm_barrier *between = context;
+
+	shm_barrier_times(between, between->rank)[0] = word;
+	shm_barrier_wait(between);
+	word |= (uint32_t)shm_barrier_times(between, !between->rank)[0];
+	shm_barrier_wait(between);
 	return word;
 }
 
-/* Who says something says it on the first node, or fails on the second. 0: all heard the same. */
+/* The first rank tells, one of the second node fails. 0: all heard the same. */
 static int rank_of_node(int node, int rank, const char *const names[3])
 {
-	struct shm_barrier barrier = { 0 };
+	struct shm_barrier barrier = { 0 }, between = { 0 };
 	int wrong = 0;
 
 	if (shm_barrier_meet(&barrier, names[node], rank, 2, 1) ||
 	    (!rank && shm_barrier_meet(&between, names[2], node, 2, 1)))
 		return 1;
 	barrier.meet_others = meet_other;
-	for (int round = 0; round < 100 && !wrong; round++) {
-		bool first = !node && !rank;
-
-		if (first)
+	barrier.context = &between;
+	barrier.tells = !node && !rank;
+	for (int round = 0; round < 100; round++) {
+		if (barrier.tells)
 			shm_barrier_set_stop(&barrier, round % 3 == 0);
 		if (node && rank && round % 2)
 			shm_barrier_add_failure(&barrier);
@@ -124,11 +123,14 @@ static int rank_of_node(int node, int rank, const char *const names[3])
 		if (shm_barrier_failed(&barrier) != (round % 2 == 1))
 			wrong = 3;
 		shm_barrier_wait(&barrier);
-		if (first)
+		if (barrier.tells)
 			shm_barrier_forget_failures(&barrier);
 		shm_barrier_wait(&barrier);
 		if (shm_barrier_failed(&barrier))
 			wrong = 4;
+		/* What others would say is of no account, and leaves nothing behind. */
+		if (shm_barrier_tell(&barrier, node || rank || round % 5 == 0) != (round % 5 == 0))
+			wrong = 5;
 	}
 	return wrong;
 }

@@ -330,7 +330,7 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 	if (!oci_nodes_serve(collective))
 		return "no call of this function goes in two levels";
 	if (!own_sizes && all > INT_MAX)
-		return "2 GiB or more";
+		return "it has 2 GiB or more";
 	if (collective == OC_ALLTOALL && all * call->ranks > OC_LEVELS_ROWS)
 		return "a node sends more than 4 MiB";
 	*never = false;
@@ -355,7 +355,7 @@ static const char *reason(const struct oc_nodes_predicted *p)
 		return asked == OCI_LEVELS_SHARES ?
 			       "ONECOPY_LEVELS takes shares for any size" :
 			       "a leader of each node would have too much to do for the others";
-	return asked == OCI_LEVELS_AUTO ? "that was no slower where it was measured" :
+	return asked == OCI_LEVELS_AUTO ? "nothing that was measured sets it apart" :
 					  "ONECOPY_LEVELS takes all that can go so";
 }
 

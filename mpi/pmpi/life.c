@@ -64,6 +64,7 @@ static int await_all(MPI_Request *request, bool speaks)
 {
 	int done = 0, error = PMPI(Test)(request, &done, MPI_STATUS_IGNORE);
 	double looked_s = !error && !done ? now_s() : 0, waited_s = 0;
+	bool said = false;
 
 	while (!error && !done) {
 		double at_s = now_s();
@@ -71,8 +72,8 @@ static int await_all(MPI_Request *request, bool speaks)
 		/* More than that it was stopped. */
 		waited_s += at_s - looked_s < 1 ? at_s - looked_s : 1;
 		looked_s = at_s;
-		if (speaks && waited_s >= LATE_S) {
-			speaks = false;
+		if (speaks && !said && waited_s >= LATE_S) {
+			said = true;
 			oci_warn(
 				"MPI_Init has waited %d s for processes that have not come: on a "
 				"host that lacks this library they never will, and the dynamic "
@@ -82,10 +83,11 @@ static int await_all(MPI_Request *request, bool speaks)
 				LATE_S, LOST_S);
 		}
 		if (waited_s >= LOST_S) {
-			oci_error(
-				"MPI_Init ends the job, as processes of it have not come for %d s: "
-				"does a host lack onecopy?",
-				LOST_S);
+			if (speaks)
+				oci_error(
+					"MPI_Init ends the job, as processes of it have not come for "
+					"%d s: does a host lack onecopy?",
+					LOST_S);
 			PMPI(Abort)(MPI_COMM_WORLD, 1);
 		}
 		sched_yield();

@@ -298,6 +298,8 @@ static void write_arguments(void)
 		fprintf(out, " --iterations %ld", o->iterations);
 	if (o->everything)
 		fprintf(out, " --cell-seconds %g", cell_seconds(o));
+	if (o->nodes)
+		fprintf(out, " --nodes %ld", o->nodes);
 	fputs(o->no_check ? " --no-check" : "", out);
 	fclose(out);
 }

@@ -357,8 +357,21 @@ static void check(const struct bench_choice *options)
 		usage("--nodes %ld: which nodes these are --mpirun has to say, as in "
 		      "--mpirun \"mpirun --hostfile FILE\"",
 		      options->nodes);
-	if (options->nodes && options->limit)
-		usage("--limit is of the ranks of one node; valid: without --nodes");
+	if (options->nodes && (bench_has_several(options->mpis, LAUNCHERS) || options->better))
+		usage("--nodes %ld: --mpirun names the nodes of one MPI: give --mpi one, without "
+		      "--better",
+		      options->nodes);
+	if (options->nodes &&
+	    (options->limit || options->two_copies || options->everything || options->night))
+		usage("--%s is of the ranks of one node; valid: without --nodes",
+		      options->limit	  ? "limit" :
+		      options->two_copies ? "two-copies" :
+		      options->everything ? "everything" :
+					    "night");
+	for (int i = 0; i < options->ranks_count && options->nodes; i++)
+		if (options->ranks_at[i] <= (size_t)options->nodes)
+			usage("--ranks %zu on %ld nodes: valid: more ranks than nodes",
+			      options->ranks_at[i], options->nodes);
 	if (options->better && options->two_copies)
 		usage("--better and --two-copies exclude each other: each says what stock is");
 	if (options->what & BENCH_PROGRAMS)

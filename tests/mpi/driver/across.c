@@ -178,6 +178,8 @@ SCENARIO(across)
 		if (denied && (!verdict_served(&result, NULL, NULL, "cma") ||
 			       !verdict_served(&result, NULL, NULL, "shm")))
 			verdict_fail(&result, "not one host had cma and the other one shm");
+		if (room && !verdict_without_teams(&result))
+			verdict_fail(&result, "no call was the MPI's for want of a team");
 		if (!sum != off)
 			verdict_fail(&result, "%ld calls went in two levels", sum);
 	}
@@ -241,7 +243,7 @@ SCENARIO(across_many)
 		for (int i = 0; i < 2; i++) {
 			snprintf(key, sizeof(key), "%s %d", grows[i].name, ranks);
 			if (!verdict_word(&result, key, value[i], sizeof(value[i])) ||
-			    atof(value[i]) > grows[i].most_kib)
+			    atof(value[i]) <= 0 || atof(value[i]) > grows[i].most_kib)
 				verdict_fail(&result, "%s '%s' KiB, at most %.0f", key, value[i],
 					     grows[i].most_kib);
 		}

@@ -225,6 +225,11 @@ long verdict_left_to_mpi(const struct job_result *result)
 	return handed_back(result, NULL, "leaves it to the MPI");
 }
 
+long verdict_without_teams(const struct job_result *result)
+{
+	return handed_back(result, NULL, "could not form a team");
+}
+
 void verdict_handed_back_only(const struct job_result *result, const char *words)
 {
 	size_t i;

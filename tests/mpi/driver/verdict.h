@@ -50,6 +50,8 @@ long verdict_recovered(const struct job_result *result, const char *collective);
 long verdict_handed_back(const struct job_result *result, const char *collective);
 /* Of them those that a word or a tuning file says so of. */
 long verdict_left_to_mpi(const struct job_result *result);
+/* Of them those whose ranks could not form one. */
+long verdict_without_teams(const struct job_result *result);
 /*
  * Fails where calls were handed back for another reason than one that has these words in it.
  */
