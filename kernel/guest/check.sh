@@ -70,8 +70,7 @@ mpi_targets=({tests/mpi,mpi/ompi,mpi/pmpi,src/heap/dso,tools/onecopy}/all kmod_t
 kasan_tests() {
 	printf 'src/%s\n' kmod_test message_limits_test graph_module_test
 	printf 'lab/%s\n' graph_check_test module_test
-	printf '%s\n' "bytes 2 kmod" "--mpich bytes 2 kmod" "! bytes 3 kmod+cma" "soak 3 20 3 kmod" \
-		"kill_random 10 1 kmod"
+	printf '%s\n' "bytes 2 kmod" "--mpich bytes 2 kmod" "! bytes 3 kmod+cma"
 }
 
 # programs PART KDIR: with what KMOD_TESTS says, else PART_tests.
