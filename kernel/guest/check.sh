@@ -58,7 +58,7 @@ mpi_tests() {
 		echo "${mpi}program requests 3 kmod"
 		echo "${mpi}denied 2 kmod"
 		echo "${mpi}soak 4 60 3 kmod"
-		echo "${mpi}kill_random 100 1 kmod"
+		echo "${mpi}kill_random 40 1 kmod"
 	done
 	echo "! soak 4 60 5 kmod"
 }

@@ -119,6 +119,6 @@ INIT
 complaints >>"$root/init"
 sed -i "s|LIMIT_OF_BYTES|${KMOD_BYTES:+OC_TEST_BYTES=$KMOD_BYTES}|g; s|REFUSE|$refuse|g; s|CPUS|$cpus|g; s|BUILD|$build|g" "$root/init"
 # A processor that says it is none of a virtual machine is believed who shares a cache.
-boot "$out/mpi.log" "${KMOD_LIMIT:-10800}" "$cpus" $((cpus / 2)) 4096 -cpu "$cpu,-hypervisor" \
+boot "$out/mpi.log" "${KMOD_LIMIT:-18000}" "$cpus" $((cpus / 2)) 4096 -cpu "$cpu,-hypervisor" \
 	-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap
 count "$out/mpi.log"
