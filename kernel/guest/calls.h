@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../uapi/linux/onecopy.h"
@@ -39,7 +40,8 @@ struct test {
 #define NO_MORE_TESTS { NULL, NULL }
 /* clang-format on */
 
-extern const struct test map_tests[], allocation_tests[], engine_tests[], graph_tests[];
+extern const struct test map_tests[], allocation_tests[], engine_tests[], graph_tests[],
+	memory_tests[], hostile_tests[];
 
 /* Two ends of a connection over the loopback device; graph_test.c. */
 void tcp_pair(int pair[2]);
@@ -201,6 +203,14 @@ static inline uint32_t await_word(volatile uint32_t *word)
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == ONECOPY_STATUS_PENDING)
 		usleep(100);
 	return *word;
+}
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* What a child says by its exit status. */

@@ -2,11 +2,11 @@
 /*
  * One cell of onecopy-collectives.
  *
- * One call: every rank prepares its buffers, all meet in our own barrier in shared memory (of
- * several nodes these meet by messages), each takes the time of its call and writes it into that
- * memory, all meet again, and only then is
- * anything verified or rewritten, so that no rank's housekeeping disturbs another's call. The value
- * of a call is the slowest rank's time; the result is the median of these over the calls.
+ * One call: every rank prepares its buffers, all meet in our own barrier in shared memory (several
+ * nodes by messages), each takes the time of its call and writes it into that memory, all meet
+ * again, and only then is anything verified or rewritten, so that no rank's housekeeping disturbs
+ * another's call. The value of a call is the slowest rank's time; the result is the median of these
+ * over the calls.
  */
 #include "mpi_cell.h"
 
