@@ -221,15 +221,15 @@ SCENARIO(across_runs)
 }
 
 /*
- * across_many SLOTS: what each of many ranks grows by in its first calls over nodes: at most twice
- * what docs/cluster.md says of 128.
+ * across_many SLOTS: what of 128 ranks the one grows by that grows least, in its first calls over
+ * nodes (docs/cluster.md): so little that a page more for each other rank would be seen.
  */
 SCENARIO(across_many)
 {
 	static const struct {
 		const char *name;
 		double most_kib;
-	} grows[] = { { "memory_kib", 276 }, { "nonblocking_kib", 540 } };
+	} grows[] = { { "memory_least_kib", 400 }, { "nonblocking_least_kib", 700 } };
 	struct job job = job_across(words[0], false, "setup");
 	char value[2][64] = { "", "" }, key[64];
 	struct job_result result;
@@ -249,7 +249,7 @@ SCENARIO(across_many)
 		}
 	}
 	verdict_done(
-		"across_many: %d ranks on %d hosts, each grew by %s KiB, and %s in nonblocking calls\n",
+		"across_many: %d ranks on %d hosts, each grew by %s KiB at least, and %s in nonblocking calls\n",
 		ranks, hosts, value[0], value[1]);
 	job_free(&result);
 }
