@@ -143,6 +143,8 @@ struct oci_mpi_comm *oci_port_comm(MPI_Comm part);
  * begun. */
 int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *call);
 int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *call, MPI_Request *request);
+/* As MPI_Wait, of such a call or a message. */
+int oci_port_wait(MPI_Request *request, MPI_Status *status);
 /* As MPI_Test, of such a call or a message, in whoever moves the MPI: it may not move it again. */
 int oci_port_test(MPI_Request *request, bool *over, MPI_Status *status);
 /* Has a message of no bytes come, of tag 0, from any rank of a part? Likewise. */

@@ -9,8 +9,8 @@
  * nonblocking collective do not match, so the members decide from what they know alike: on a
  * communicator with a team, a barrier of the team comes first, in which everything moves; who is
  * through it finds all members inside the call. On others, the nonblocking form stands for it. In a
- * job across nodes nothing is ever outstanding (life.c), and the call goes through as it is; and so
- * it does with processes of another job, who may not have this library, while a helper drives.
+ * job across nodes the call goes through as it is, while a helper drives, which may call the MPI
+ * there (life.c); and so it does with processes of another job, who may not have this library.
  */
 #include "pmpi.h"
 
@@ -176,9 +176,9 @@ static int hand_back(const struct oci_mpi_call *call, struct oci_pmpi_comm *stat
 	MPI_Request request;
 	int status;
 
-	if (!state->known)
+	if (!state->known || !oci_pmpi_job.together)
 		return OCI_HELPED(blocking(call, comm));
-	if (!oci_pmpi_job.together || (state->mpi.size == 1 && !state->inter))
+	if (state->mpi.size == 1 && !state->inter)
 		return blocking(call, comm);
 	if (!state->reason && oci_mpi_team(&state->mpi)) {
 		status = oci_mpi_run_engine(&state->mpi, &barrier, 0);
@@ -275,7 +275,7 @@ int oci_port_call(MPI_Comm comm, const struct oci_mpi_call *call)
 		OC_FUNCTION_ROWS_WITH_COUNTS(FUNCTION, blocking)
 	};
 
-	return blocking_of[call->function](call, comm);
+	return OCI_HELPED(blocking_of[call->function](call, comm));
 }
 
 int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *call, MPI_Request *request)

@@ -113,9 +113,10 @@ static void state_free(struct oci_pmpi_comm *state)
 /* False: its team has an operation outstanding. */
 static bool destroy(struct oci_pmpi_comm *state)
 {
+	if (__atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE))
+		return false;
 	oci_mpi_levels_free(&state->mpi);
-	if (__atomic_load_n(&state->outstanding, __ATOMIC_ACQUIRE) ||
-	    (state->mpi.team && oc_team_destroy(state->mpi.team) == -EBUSY))
+	if (state->mpi.team && oc_team_destroy(state->mpi.team) == -EBUSY)
 		return false;
 	state_free(state);
 	oci_pmpi_attend(-1);

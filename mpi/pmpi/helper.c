@@ -198,7 +198,7 @@ static bool ends_soon(void)
 
 bool oci_pmpi_help(void)
 {
-	if (!oci_pmpi_job.active || !oci_pmpi_job.together || oci_pmpi_is_helper)
+	if (!oci_pmpi_job.active || !oci_pmpi_job.starts || oci_pmpi_is_helper)
 		return false;
 	if (ends_soon() && !oci_pmpi_job.threads)
 		return false;

@@ -7,7 +7,7 @@
  * so, and end the job. A process with ONECOPY=off, or whose MPI moves device memory, takes part in
  * this, and no communicator that it is in is served.
  *
- * A program without a collective pays for what is here. So a rank says 16 bytes, which MPICH
+ * A program without a collective pays for what is here. So a rank says 24 bytes, which MPICH
  * sends at once: for the 260 of MPI_Comm_dup, or for longer words, ranks first map each other's
  * buffers. Hence no communicator of ours spans ranks.
  */
@@ -99,26 +99,30 @@ static int await_all(MPI_Request *request, bool speaks)
 /* Who is here, and whether everyone is: the latter alike on all, as it compares with rank 0. */
 static int exchange(struct oci_pmpi_job *job)
 {
+	enum { WORDS = sizeof(*job->place) / sizeof(uint64_t) };
 	/* 0: takes part in nothing, as does a process that does not know its node. */
 	bool out = oci_mpi_switched_off() || moves_device_memory();
-	struct oci_pmpi_place me = { out ? 0 : oc_node(), oc_levels() }, *all;
+	struct oci_pmpi_place me = { out ? 0 : oc_node(), oc_levels(), job->threads }, *all;
 	MPI_Request request;
+	bool threads;
 	int error;
 
 	all = job->place = calloc((size_t)job->size, sizeof(*all));
 	if (!all)
 		return MPI_ERR_NO_MEM;
-	error = PMPI(Iallgather)(&me, 2, MPI_UINT64_T, all, 2, MPI_UINT64_T, MPI_COMM_WORLD,
+	error = PMPI(Iallgather)(&me, WORDS, MPI_UINT64_T, all, WORDS, MPI_UINT64_T, MPI_COMM_WORLD,
 				 &request);
 	if (!error)
 		/* One of the first and the last host is likely to have it. */
 		error = await_all(&request, !job->rank || job->rank == job->size - 1);
-	job->together = !error;
+	job->together = threads = !error;
 	job->node_ranks = 0;
 	for (int r = 0; r < job->size && !error; r++) {
 		job->node_ranks += me.node && all[r].node == me.node;
 		job->together = job->together && all[r].node && all[r].node == all[0].node;
+		threads = threads && all[r].node && all[r].threads;
 	}
+	job->starts = job->together || threads;
 	return error;
 }
 
@@ -136,6 +140,8 @@ static int set_up(struct oci_pmpi_job *job)
 
 	PMPI(Comm_rank)(MPI_COMM_WORLD, &job->rank);
 	PMPI(Comm_size)(MPI_COMM_WORLD, &job->size);
+	PMPI(Query_thread)(&level);
+	job->threads = level == MPI_THREAD_MULTIPLE;
 	error = exchange(job);
 	if (!error)
 		error = PMPI(Comm_group)(MPI_COMM_WORLD, &job->group);
@@ -144,8 +150,6 @@ static int set_up(struct oci_pmpi_job *job)
 	job->tags = found ? *most : 32767; /* what MPI promises at least */
 	if (!error)
 		error = make_own(job);
-	PMPI(Query_thread)(&level);
-	job->threads = level == MPI_THREAD_MULTIPLE;
 	oci_mpi_set_threads(job->threads);
 	if (!error)
 		error = oci_pmpi_comm_start();
@@ -162,12 +166,13 @@ static int begin(void)
 
 	if (error)
 		return error;
-	if (!job->together && job->rank == 0)
-		oci_info("the processes of this job are not all on one node, or onecopy is "
-			 "switched off in some: nonblocking and persistent collectives stay "
-			 "with the MPI");
+	if (!job->starts && job->rank == 0)
+		oci_info("the processes of this job are not all on one node and have not all "
+			 "MPI_THREAD_MULTIPLE (as with MPIR_CVAR_DEFAULT_THREAD_LEVEL="
+			 "MPI_THREAD_MULTIPLE), or onecopy is switched off in some: nonblocking "
+			 "and persistent collectives stay with the MPI");
 	oc_set_progress(oci_pmpi_drive_from_engine);
-	if (job->threads && job->together)
+	if (job->threads && job->starts)
 		oci_pmpi_attend(1);
 	job->begun = true;
 	/* Switched off: from here to MPI_Finalize it is as if we were not there. */

@@ -9,14 +9,18 @@
 
 #include <errno.h>
 
-#define APART "nonblocking collectives are served where all processes of the job are on one node"
+#define APART                                                                                   \
+	"nonblocking collectives are served where all processes of the job are on one node or " \
+	"have MPI_THREAD_MULTIPLE"
 #define EARLY "no team yet: the communicator's first blocking collective makes it"
 
 /* Nonblocking collectives of this communicator may be served; else the reason is counted. */
 static bool served(const struct oci_pmpi_comm *state, const struct oci_mpi_call *call)
 {
-	const char *reason = state->reason ? state->reason : oci_pmpi_job.together ? NULL : APART;
+	const char *reason = !state->mpi.spans ? state->reason : NULL;
 
+	if (!reason && !oci_pmpi_job.starts)
+		reason = APART;
 	if (OCI_UNLIKELY(reason) && (state->mpi.size > 1 || state->inter))
 		oci_mpi_count_back(call, reason);
 	return !reason;
@@ -25,9 +29,11 @@ static bool served(const struct oci_pmpi_comm *state, const struct oci_mpi_call 
 /* Where the team is not there, it is so on all members, and they hand this call back, too. */
 static bool has_team(const struct oci_pmpi_comm *state, const struct oci_mpi_call *call)
 {
-	if (OCI_UNLIKELY(!state->mpi.team))
+	bool has = state->mpi.team || state->mpi.spans;
+
+	if (OCI_UNLIKELY(!has))
 		oci_mpi_count_back(call, state->mpi.refused ? OCI_MPI_REFUSED : EARLY);
-	return state->mpi.team;
+	return has;
 }
 
 static void under_way(struct oci_pmpi_request *self)
@@ -70,7 +76,8 @@ int oci_pmpi_start(const struct oci_mpi_call *call, oci_native *native, MPI_Comm
 	    !has_team(state, call))
 		return native(call, comm, request);
 	self = oci_pmpi_request_get(state, false);
-	result = oci_mpi_start(&state->mpi, self ? &self->mpi : NULL, call, &code);
+	result = (state->mpi.spans ? oci_mpi_levels_start : oci_mpi_start)(
+		&state->mpi, self ? &self->mpi : NULL, call, &code);
 	if (result != OC_HAND_BACK && self)
 		return hand_out(self, result, code, request);
 	if (self)
@@ -113,7 +120,8 @@ int oci_pmpi_persist(const struct oci_mpi_call *call, oci_native_init *native_in
 	if (!state || !request || !oci_pmpi_sane(call, state) || !served(state, call))
 		return native_init(call, comm, info, request);
 	self = persistent_new(state);
-	result = oci_mpi_init(&state->mpi, self ? &self->mpi : NULL, call);
+	result = (state->mpi.spans ? oci_mpi_levels_init :
+				     oci_mpi_init)(&state->mpi, self ? &self->mpi : NULL, call);
 	if (!result) {
 		*request = self->carrier;
 		oci_pmpi_request_keep(self);

@@ -75,11 +75,13 @@ void oci_pmpi_worker_start(void);
 /* Set in MPI_Init and cleared in MPI_Finalize, in one thread. */
 struct oci_pmpi_job {
 	bool begun;
-	bool active; /* begun, and not switched off in this process */
-	/* All processes of MPI_COMM_WORLD are on this node and switched on. Then nonblocking
-	 * collectives are served; else a blocking call that is handed back, on a communicator
-	 * across nodes, could leave one of them without progress. */
-	bool together;
+	bool active;   /* begun, and not switched off in this process */
+	bool together; /* all processes of MPI_COMM_WORLD are on this node and switched on */
+	/* Nonblocking collectives are served: all processes are together, or are switched on and
+	 * have MPI_THREAD_MULTIPLE. Else one of them could be without progress: what goes on
+	 * between nodes moves by calls of the MPI, which our thread makes while the program's is
+	 * inside another one. */
+	bool starts;
 	bool threads;	 /* MPI_THREAD_MULTIPLE */
 	MPI_Comm self;	 /* a private duplicate; errors return */
 	MPI_Group group; /* of world */
@@ -88,6 +90,7 @@ struct oci_pmpi_job {
 	struct oci_pmpi_place {
 		uint64_t node;	 /* oc_node(); 0: it takes part in nothing */
 		uint64_t levels; /* oc_levels() */
+		uint64_t threads;
 	} * place;
 	uint32_t node_ranks;
 	int tags; /* MPI_TAG_UB + 1 */

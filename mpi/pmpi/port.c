@@ -369,7 +369,7 @@ int oci_port_part(struct oci_mpi_comm *comm, const uint32_t *ranks, uint32_t cou
 
 	while ((uint32_t)place < count && ranks[place] != comm->rank)
 		place++;
-	error = PMPI(Comm_split)(comm->comm, color, place, part);
+	error = OCI_HELPED(PMPI(Comm_split)(comm->comm, color, place, part));
 	oci_pmpi_unhush(comm->comm, handler);
 	if (!error && *part != MPI_COMM_NULL)
 		error = PMPI(Comm_set_errhandler)(*part, MPI_ERRORS_RETURN);

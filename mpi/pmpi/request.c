@@ -68,6 +68,8 @@ static void put(struct oci_pmpi_request *self)
 static void give_back(struct oci_pmpi_request *self)
 {
 	oci_mpi_close(&self->mpi.operation);
+	if (self->mpi.persistent && self->mpi.lane)
+		oci_mpi_levels_end(&self->mpi);
 	if (self->mpi.persistent && self->carrier != MPI_REQUEST_NULL)
 		PMPI(Request_free)(&self->carrier);
 	if (self->anchor == MPI_REQUEST_NULL)
@@ -148,6 +150,8 @@ void oci_pmpi_requests_stop(void)
 		/* Of requests that the program has not freed. */
 		if (self->mpi.persistent && self->mpi.team)
 			oc_team_destroy(self->mpi.team);
+		if (self->mpi.persistent && self->mpi.lane)
+			oci_mpi_levels_end(&self->mpi);
 		free(self);
 	}
 	made = pool = NULL;
@@ -285,6 +289,11 @@ int oci_port_test(MPI_Request *request, bool *over, MPI_Status *status)
 
 	*over = done || error;
 	return error;
+}
+
+int oci_port_wait(MPI_Request *request, MPI_Status *status)
+{
+	return oci_pmpi_attention() ? oci_pmpi_await(request, status) : PMPI(Wait)(request, status);
 }
 
 bool oci_port_told(MPI_Comm part)

@@ -34,14 +34,7 @@ enum { IN_LEVELS = sizeof(in_levels) / sizeof(in_levels[0]) };
 static const int sizes[] = { 8, 1000, 9000, 70000 };
 enum { PIECES = 2200000, SHARES = 700001 };
 enum { PERSISTENT_EACH = 7 }; /* so many calls one is */
-/* Whether nonblocking and persistent calls go in two levels: MPICH's leaders would have to be in
- * the MPI (docs/adr/0029). */
-#ifdef OPEN_MPI
-enum { STARTED = 1 };
-#else
-enum { STARTED = 0 };
-#endif
-enum { WITHOUT_FIRST = 4 }; /* among the communicators */
+enum { WITHOUT_FIRST = 4 };   /* among the communicators */
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static int world_rank, world_size;
@@ -49,6 +42,31 @@ static unsigned long calls; /* alike on the ranks of a communicator */
 static unsigned long expected[CASE_FUNCTIONS];
 static const char *less = ""; /* the word */
 static int never;
+/* Whether nonblocking and persistent calls go in two levels (docs/adr/0029). */
+static int started;
+
+static int may_be_started(void)
+{
+#ifdef OPEN_MPI
+	return 1;
+#else
+	int level;
+
+	MPI_Query_thread(&level);
+	return level == MPI_THREAD_MULTIPLE;
+#endif
+}
+
+/* With "auto" some are the MPI's, and MPICH 4.0.2 by itself has wrong bytes in persistent ones, and
+ * ends the job. */
+static int persists(void)
+{
+#ifdef OPEN_MPI
+	return 1;
+#else
+	return strcmp(less, "auto") != 0;
+#endif
+}
 
 struct place {
 	int spans;    /* several nodes, and several ranks on one of them */
@@ -104,7 +122,7 @@ static int goes_in_levels(const struct place *place, const struct checked_spec *
 
 static int started_goes_in_levels(const struct place *place, const struct checked_spec *spec)
 {
-	return STARTED && goes_in_levels(place, spec);
+	return started && goes_in_levels(place, spec);
 }
 
 /* The first ones on a communicator are the MPI's (prepare()). Others are left out, as not all of
@@ -138,7 +156,7 @@ static void run(MPI_Comm comm, const struct place *place, const struct checked_s
 	calls++;
 	expected[spec->collective] += (unsigned int)levels;
 	run_started(comm, place, spec,
-		    calls % PERSISTENT_EACH ? FORM_NONBLOCKING : FORM_PERSISTENT);
+		    calls % PERSISTENT_EACH || !persists() ? FORM_NONBLOCKING : FORM_PERSISTENT);
 }
 
 /* On the world and what is like it each size; on communicators beyond, every second, in turn from
@@ -477,8 +495,7 @@ static void run_on(MPI_Comm comm, int number)
 	}
 	if (number == 5)
 		run_reworded(comm, ranks);
-	/* MPICH 4.0.2 by itself has wrong bytes in some of its persistent ones. */
-	if (STARTED && number < 3) {
+	if (started && persists() && number < 3) {
 		run_at_once(comm, &place, rank, ranks);
 		/* Nor do Open MPI's own bear that. */
 		if (place.spans && !never && strcmp(less, "auto"))
@@ -697,7 +714,7 @@ static void fails(void)
 	prepare(broken, &place);
 	MPI_Comm_set_errhandler(broken, MPI_ERRORS_RETURN);
 	/* Each lane. */
-	for (int i = 0; i < 4 * STARTED; i++) {
+	for (int i = 0; i < 4 * started; i++) {
 		if (world_rank == 1)
 			MPI_Ibarrier(broken, &request);
 		else
@@ -715,7 +732,7 @@ static void fails(void)
 		if (in_levels[i % IN_LEVELS] == CASE_ALLTOALL && size > 8)
 			continue; /* the MPI's own */
 		run_broken(in_levels[i % IN_LEVELS], root, size, 0);
-		if (STARTED && size == 8)
+		if (started && size == 8)
 			run_broken(in_levels[i % IN_LEVELS], root, size, 1);
 	}
 	MPI_Comm_free(&broken);
@@ -732,6 +749,7 @@ int main(int argc, char **argv)
 	case_stop_counting();
 	layouts_make();
 	less = argc > 1 ? argv[1] : "";
+	started = may_be_started();
 	if (!strcmp(less, "leave"))
 		leave();
 	if (!strcmp(less, "differ"))
@@ -766,7 +784,7 @@ int main(int argc, char **argv)
 	MPI_Comm_dup(MPI_COMM_WORLD, &again);
 	never = !strcmp(less, "off") || !strcmp(less, "first");
 	place = look_at(MPI_COMM_WORLD);
-	if (STARTED)
+	if (started)
 		run_inside(&place);
 	MPI_Comm_free(&again);
 	MPI_Comm_free(&on_host);

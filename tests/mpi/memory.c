@@ -245,6 +245,11 @@ static void for_a_smaller_call(MPI_Comm comm, int rank, int ranks)
 static int on_several_hosts(int rank, int ranks)
 {
 	enum { FAIL = 6 };
+#ifdef MPICH_VERSION
+	const int expected = FAIL; /* the requests of the calls before are used again */
+#else
+	const int expected = FAIL + 1;
+#endif
 	int failed = 0;
 	MPI_Comm comm;
 
@@ -264,11 +269,11 @@ static int on_several_hosts(int rank, int ranks)
 			allowed = -1;
 		}
 	}
-	if (rank == ranks - 1 && failed != FAIL + 1)
-		case_fail("%d of %d allocations failed", failed, FAIL + 1);
+	if (rank == ranks - 1 && failed != expected)
+		case_fail("%d of %d allocations failed", failed, expected);
 	for_a_smaller_call(comm, rank, ranks);
 	MPI_Comm_free(&comm);
-	return case_end("memory: over hosts, %d allocations failed in turn\n", FAIL + 1);
+	return case_end("memory: over hosts, %d allocations failed in turn\n", expected);
 }
 
 int main(int argc, char **argv)

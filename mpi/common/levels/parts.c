@@ -156,11 +156,11 @@ static int outcome(const struct message *m, int error, const MPI_Status *status)
 static void await_all(struct plan *p)
 {
 	if (p->request != MPI_REQUEST_NULL)
-		oci_levels_note(p, OCI_PORT_MPI(Wait)(&p->request, MPI_STATUS_IGNORE));
+		oci_levels_note(p, oci_port_wait(&p->request, MPI_STATUS_IGNORE));
 	for (size_t i = 0; i < p->begun; i++) {
 		struct message *m = &p->lane->messages[i];
 		MPI_Status status;
-		int error = OCI_PORT_MPI(Wait)(&m->request, &status);
+		int error = oci_port_wait(&m->request, &status);
 
 		oci_levels_note(p, outcome(m, error, &status));
 	}
