@@ -445,10 +445,13 @@ OC_API int oc_is_shared(const void *memory);
 OC_API void oc_count_handed_back(const char *collective, const char *reason);
 /*
  * Whether a call of ranks on several nodes goes in two levels; `bytes`: of the message, or
- * of a block where each rank has its own; `started`: not 0 for a nonblocking or persistent one.
- * Alike where oc_levels() is. NULL: it does; else the reason, a literal.
+ * of a block where each rank has its own; `form`: a blocking one, or a nonblocking or persistent
+ * one under that MPI, whose own differ in what they lose to. Alike where oc_levels() is. NULL: it
+ * does; else the reason, a literal.
  */
-OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, int started);
+enum oc_levels_form { OC_LEVELS_BLOCKING, OC_LEVELS_OPENMPI, OC_LEVELS_MPICH };
+OC_API const char *oc_levels_refusal(enum oc_collective collective, size_t bytes,
+				     enum oc_levels_form form);
 /* Bytes of a piece of such a Bcast, and from how many on it goes in pieces; what a node's ranks may
  * send together in an Alltoall. */
 #define OC_LEVELS_PIECE ((size_t)512 << 10)

@@ -338,7 +338,8 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 		return "onecopy is off here (ONECOPY)";
 	if (call->forced && oci_options()->levels == OCI_LEVELS_OFF)
 		return "two levels are off here (ONECOPY_LEVELS)";
-	refusal = oc_levels_refusal(collective, own_sizes ? 0 : call->bytes, call->nonblocking);
+	refusal = oc_levels_refusal(collective, own_sizes ? 0 : call->bytes,
+				    call->nonblocking ? OC_LEVELS_OPENMPI : OC_LEVELS_BLOCKING);
 	if (!refusal && oci_receives_each(collective) && oci_is_rooted(collective) &&
 	    !oc_levels_together(collective, call->ranks, own_sizes ? 0 : call->bytes))
 		return "its blocks go straight to the root";

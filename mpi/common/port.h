@@ -44,6 +44,12 @@ enum { OCI_PORT_CUTS_FROM = 16 };
 #else
 enum { OCI_PORT_CUTS_FROM = INT32_MAX };
 #endif
+/* Whose nonblocking calls are compared with those in two levels. */
+#ifdef OPEN_MPI
+#define OCI_PORT_LEVELS_FORM OC_LEVELS_OPENMPI
+#else
+#define OCI_PORT_LEVELS_FORM OC_LEVELS_MPICH
+#endif
 /* The MPI asks the receiver before it sends a message of more than 16 KiB to another node, for
  * which an Alltoall between leaders waits longer than the MPI's own. */
 #ifdef OPEN_MPI

@@ -44,25 +44,29 @@ TEST(ranks_that_decide_alike_may_work_in_two_levels)
 
 TEST(what_gains_nothing_on_several_nodes_is_the_mpis)
 {
-	assert_null(oc_levels_refusal(OC_BCAST, 8, 0));
-	assert_null(oc_levels_refusal(OC_BARRIER, 0, 0));
-	assert_non_null(oc_levels_refusal(OC_SCATTER, 4096, 0));
-	assert_null(oc_levels_refusal(OC_GATHER, 4096, 0));
-	assert_non_null(oc_levels_refusal(OC_GATHER, 1 << 20, 0));
-	assert_null(oc_levels_refusal(OC_ALLTOALL, 8, 0));
-	assert_non_null(oc_levels_refusal(OC_ALLTOALL, 1 << 20, 0));
-	assert_non_null(oc_levels_refusal(OC_SCAN, 8, 0));
-	assert_non_null(oc_levels_refusal(OC_EXSCAN, 8, 0));
-	assert_null(oc_levels_refusal(OC_REDUCE_SCATTER, 1 << 20, 0));
-	assert_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 18, 1));
-	assert_non_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 20, 1));
-	assert_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 20, 0));
-	assert_null(oc_levels_refusal(OC_REDUCE, 4096, 1));
-	assert_non_null(oc_levels_refusal(OC_REDUCE, 1 << 20, 1));
-	assert_null(oc_levels_refusal(OC_REDUCE, 1 << 20, 0));
+	assert_null(oc_levels_refusal(OC_BCAST, 8, OC_LEVELS_BLOCKING));
+	assert_null(oc_levels_refusal(OC_BARRIER, 0, OC_LEVELS_BLOCKING));
+	assert_non_null(oc_levels_refusal(OC_SCATTER, 4096, OC_LEVELS_BLOCKING));
+	assert_null(oc_levels_refusal(OC_GATHER, 4096, OC_LEVELS_BLOCKING));
+	assert_non_null(oc_levels_refusal(OC_GATHER, 1 << 20, OC_LEVELS_BLOCKING));
+	assert_null(oc_levels_refusal(OC_ALLTOALL, 8, OC_LEVELS_BLOCKING));
+	assert_non_null(oc_levels_refusal(OC_ALLTOALL, 1 << 20, OC_LEVELS_BLOCKING));
+	assert_non_null(oc_levels_refusal(OC_SCAN, 8, OC_LEVELS_BLOCKING));
+	assert_non_null(oc_levels_refusal(OC_EXSCAN, 8, OC_LEVELS_BLOCKING));
+	assert_null(oc_levels_refusal(OC_REDUCE_SCATTER, 1 << 20, OC_LEVELS_BLOCKING));
+	assert_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 18, OC_LEVELS_OPENMPI));
+	assert_non_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 20, OC_LEVELS_OPENMPI));
+	assert_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 20, OC_LEVELS_BLOCKING));
+	assert_null(oc_levels_refusal(OC_REDUCE, 4096, OC_LEVELS_OPENMPI));
+	assert_non_null(oc_levels_refusal(OC_REDUCE, 1 << 20, OC_LEVELS_OPENMPI));
+	assert_null(oc_levels_refusal(OC_REDUCE, 1 << 20, OC_LEVELS_BLOCKING));
+	assert_null(oc_levels_refusal(OC_REDUCE, 1 << 20, OC_LEVELS_MPICH));
+	assert_non_null(oc_levels_refusal(OC_ALLREDUCE, 1 << 18, OC_LEVELS_MPICH));
+	assert_non_null(oc_levels_refusal(OC_BCAST, 8, OC_LEVELS_MPICH));
+	assert_null(oc_levels_refusal(OC_BCAST, 1 << 16, OC_LEVELS_MPICH));
 	/* Of these no size is known. */
-	assert_non_null(oc_levels_refusal(OC_GATHERV, 0, 1));
-	assert_null(oc_levels_refusal(OC_GATHERV, 0, 0));
+	assert_non_null(oc_levels_refusal(OC_GATHERV, 0, OC_LEVELS_OPENMPI));
+	assert_null(oc_levels_refusal(OC_GATHERV, 0, OC_LEVELS_BLOCKING));
 	assert_int_equal(oc_levels_together(OC_SCATTERV, 64, 0), 0);
 	assert_int_equal(oc_levels_together(OC_GATHERV, 8, 0), 0);
 	assert_true(oc_levels_together(OC_GATHERV, 64, 0) > 0);

@@ -62,7 +62,8 @@ static size_t bytes_of(const struct oci_mpi_comm *self, const struct oci_mpi_cal
 static bool is_mpis(const struct oci_mpi_comm *self, enum oc_collective collective)
 {
 	/* Of no bytes, so that the word alone counts. */
-	return !strcmp(self->forced[collective], "mpi") || oc_levels_refusal(collective, 0, 0);
+	return !strcmp(self->forced[collective], "mpi") ||
+	       oc_levels_refusal(collective, 0, OC_LEVELS_BLOCKING);
 }
 
 const char *oci_levels_refusal(const struct plan *p)
@@ -85,7 +86,8 @@ const char *oci_levels_refusal(const struct plan *p)
 		return OWN_OPERATION;
 	if (is_mpis(self, c->collective))
 		return OC_LEFT_TO_MPI;
-	return oc_levels_refusal(c->collective, bytes, !p->waits);
+	return oc_levels_refusal(c->collective, bytes,
+				 p->waits ? OC_LEVELS_BLOCKING : OCI_PORT_LEVELS_FORM);
 }
 
 /* Predefined operations have elements of predefined types, which lie alike everywhere. */
