@@ -44,6 +44,13 @@ enum { OCI_PORT_CUTS_FROM = 16 };
 #else
 enum { OCI_PORT_CUTS_FROM = INT32_MAX };
 #endif
+/* A Reduce in place that must not commute is right with any root: that of MPICH 4.0.2 reads
+ * MPI_IN_PLACE as an address at a root other than 0. */
+#ifdef OPEN_MPI
+enum { OCI_PORT_KEEPS_ORDER_IN_PLACE = 1 };
+#else
+enum { OCI_PORT_KEEPS_ORDER_IN_PLACE = 0 };
+#endif
 /* Whose nonblocking calls are compared with those in two levels. */
 #ifdef OPEN_MPI
 #define OCI_PORT_LEVELS_FORM OC_LEVELS_OPENMPI

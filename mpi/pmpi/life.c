@@ -167,10 +167,11 @@ static int begin(void)
 	if (error)
 		return error;
 	if (!job->starts && job->rank == 0)
-		oci_info("the processes of this job are not all on one node and have not all "
-			 "MPI_THREAD_MULTIPLE (as with MPIR_CVAR_DEFAULT_THREAD_LEVEL="
-			 "MPI_THREAD_MULTIPLE), or onecopy is switched off in some: nonblocking "
-			 "and persistent collectives stay with the MPI");
+		oci_info("the processes of this job are on several nodes and do not all have "
+			 "MPI_THREAD_MULTIPLE, or onecopy is switched off in some: nonblocking "
+			 "and persistent collectives stay with the MPI. "
+			 "MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE in the environment "
+			 "of all gives that level to programs that do not ask for it");
 	oc_set_progress(oci_pmpi_drive_from_engine);
 	if (job->threads && job->starts)
 		oci_pmpi_attend(1);

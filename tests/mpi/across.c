@@ -71,12 +71,13 @@ static int persists(void)
 struct place {
 	int spans;    /* several nodes, and several ranks on one of them */
 	int in_order; /* those of a node follow each other */
+	int ranks;
 };
 
 /* By a function that the MPI itself serves. */
 static struct place look_at(MPI_Comm comm)
 {
-	struct place place = { 0, 1 };
+	struct place place = { 0, 1, 0 };
 	int counts[CHECKED_RANKS], displs[CHECKED_RANKS], none[CHECKED_RANKS] = { 0 };
 	int ranks, nodes = 0, mates = 0;
 	char own[64] = "", host[CHECKED_RANKS][64];
@@ -99,6 +100,7 @@ static struct place look_at(MPI_Comm comm)
 			place.in_order = 0;
 	}
 	place.spans = nodes > 1 && mates;
+	place.ranks = ranks;
 	return place;
 }
 
@@ -110,14 +112,29 @@ static int is_in_levels(enum case_collective collective)
 	return 0;
 }
 
-/* Of the layouts the operations are the program's. */
+/* Of the layouts the operations are the program's; two of them lie without gaps, and of one of
+ * these an operation does not commute. */
+static int reduces_in_levels(const struct place *place, const struct checked_spec *spec)
+{
+	const struct layout *layout;
+	int keeps_order;
+
+	if (spec->plain)
+		return place->in_order || !oci_is_prefix(case_of(spec->collective));
+	layout = layout_choose(spec->layout, place->ranks * spec->elements);
+	keeps_order = spec->maps && layout->maps != MPI_OP_NULL;
+#ifndef OPEN_MPI
+	if (keeps_order && spec->collective == CASE_REDUCE)
+		return 0;
+#endif
+	return layout->extent == LAYOUT_INTS * (int)sizeof(int) && !layout->offset[0] &&
+	       (place->in_order || !(keeps_order || oci_is_prefix(case_of(spec->collective))));
+}
+
 static int goes_in_levels(const struct place *place, const struct checked_spec *spec)
 {
-	enum oc_collective row = case_of(spec->collective);
-
 	return !never && place->spans && is_in_levels(spec->collective) &&
-	       (place->in_order || !oci_is_prefix(row)) &&
-	       (spec->plain || !checked_is_reduction(spec->collective));
+	       (!checked_is_reduction(spec->collective) || reduces_in_levels(place, spec));
 }
 
 static int started_goes_in_levels(const struct place *place, const struct checked_spec *spec)
@@ -189,6 +206,16 @@ static void run_collective(MPI_Comm comm, const struct place *place, int ranks,
 			spec.elements = 40;
 			spec.layout = (int)(calls % 15);
 			spec.differ = calls % 2;
+			spec.salt = spec.shape = (unsigned int)calls;
+			run(comm, place, &spec);
+			if (!checked_is_reduction(collective))
+				continue;
+			/* Those without gaps, which MPICH bears in a Reduce_scatter that keeps the
+			 * order. */
+			spec.stock = collective != CASE_REDUCE_SCATTER &&
+				     collective != CASE_REDUCE_SCATTER_BLOCK;
+			spec.layout = (int)(calls / 2 % 2);
+			spec.maps = (int)(calls / 4 % 2);
 			spec.salt = spec.shape = (unsigned int)calls;
 			run(comm, place, &spec);
 		}

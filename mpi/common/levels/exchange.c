@@ -300,7 +300,6 @@ const struct step oci_levels_alltoall[] = {
 /* ---- Reduce_scatter ---------------------------------------------------------------------------
  */
 
-/* Predefined types, whose elements lie alike everywhere. */
 static void to_order(const struct plan *p, const char *sum, char *to, size_t extent)
 {
 	for (uint32_t k = 0; k < p->comm->size; k++) {

@@ -6,7 +6,10 @@
 #define NOT_SERVED "on several nodes this function is the MPI's own"
 #define TOO_LARGE "on several nodes a call of 2 GiB or more is the MPI's own"
 #define APART "the ranks of a node do not follow each other in the communicator"
-#define OWN_OPERATION "on several nodes a reduction by an operation of the program is the MPI's own"
+#define OWN_OPERATION                                                                          \
+	"on several nodes a reduction by an operation of the program is the MPI's own if its " \
+	"elements have gaps or do not begin at their address"
+#define IN_ORDER_IN_PLACE "on several nodes MPICH itself has a Reduce that does not commute"
 
 static const struct step *const two_levels[OCI_FUNCTIONS] = {
 	[OCI_FUNCTION_barrier] = oci_levels_barrier,
@@ -66,6 +69,18 @@ static bool is_mpis(const struct oci_mpi_comm *self, enum oc_collective collecti
 	       oc_levels_refusal(collective, 0, OC_LEVELS_BLOCKING);
 }
 
+/* Memory between the parts has elements as the program's buffers have them, and as many bytes on
+ * all members: MPI wants one type on all. */
+static bool lies_alike(const struct oci_mpi_call *c)
+{
+	struct oci_port_type shape;
+
+	if (oci_port_op_id(c->op))
+		return true;
+	oci_port_type_get(c->stype, &shape);
+	return shape.dense && !shape.true_lb;
+}
+
 const char *oci_levels_refusal(const struct plan *p)
 {
 	const struct oci_mpi_comm *self = p->comm;
@@ -81,16 +96,17 @@ const char *oci_levels_refusal(const struct plan *p)
 	 */
 	if (all > INT_MAX)
 		return TOO_LARGE;
-	if (oci_is_reduction(c->collective) &&
-	    (!oci_port_op_id(c->op) || !oci_port_op_commutes(c->op)))
+	if (oci_is_reduction(c->collective) && !lies_alike(c))
 		return OWN_OPERATION;
+	if (!OCI_PORT_KEEPS_ORDER_IN_PLACE && c->collective == OC_REDUCE &&
+	    !oci_port_op_commutes(c->op))
+		return IN_ORDER_IN_PLACE;
 	if (is_mpis(self, c->collective))
 		return OC_LEFT_TO_MPI;
 	return oc_levels_refusal(c->collective, bytes,
 				 p->waits ? OC_LEVELS_BLOCKING : OCI_PORT_LEVELS_FORM);
 }
 
-/* Predefined operations have elements of predefined types, which lie alike everywhere. */
 static size_t vector_bytes(const struct plan *p)
 {
 	struct oci_port_type shape;
@@ -155,7 +171,8 @@ const char *oci_levels_lack(const struct plan *p)
 {
 	enum oc_collective collective = p->call->collective;
 
-	if (oci_is_prefix(collective) && !p->l->in_order)
+	if (!p->l->in_order && (oci_is_prefix(collective) || (oci_is_reduction(collective) &&
+							      !oci_port_op_commutes(p->call->op))))
 		return APART;
 	if (collective == OC_ALLTOALL && p->l->most * p->comm->size * p->bytes > OC_LEVELS_ROWS)
 		return "on several nodes an Alltoall of so many blocks is the MPI's own";

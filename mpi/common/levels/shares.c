@@ -335,9 +335,6 @@ const struct step *oci_levels_shares(const struct plan *p)
 	return bytes >= oc_levels_shared(p->call->collective, p->l->most, !p->waits) ? steps : NULL;
 }
 
-/* No predefined type is larger: a pair of a long double and an int has 32 bytes with its gap. */
-enum { LARGEST_ELEMENT = 64 };
-
 size_t oci_levels_shares_need(const struct plan *p)
 {
 	struct oci_mpi_side all = p->call->recv;
@@ -349,7 +346,7 @@ size_t oci_levels_shares_need(const struct plan *p)
 	case OC_REDUCE:
 	case OC_ALLREDUCE: /* of one element more than the mean */
 		oci_port_type_get(p->call->stype, &shape);
-		return p->bytes / shape.size * (size_t)shape.extent / p->l->most + LARGEST_ELEMENT;
+		return (p->bytes / shape.size / p->l->most + 1) * (size_t)shape.extent;
 	case OC_ALLGATHER:
 		return p->bytes * p->l->nodes;
 	case OC_ALLGATHERV:
