@@ -39,6 +39,8 @@ static uint64_t calls;
 #define ONE_BEGINS (UINT64_C(1) << 32 | 1)
 
 OCI_TLS bool oci_pmpi_is_helper;
+enum { NEW, EARLY, LATE };
+OCI_TLS uint8_t oci_pmpi_is_known; /* which of these */
 
 static bool is_needed(void)
 {
@@ -99,6 +101,7 @@ static void *help(void *context)
 	bool needed;
 
 	oci_pmpi_is_helper = true;
+	oci_pmpi_is_known = LATE;
 	__atomic_store_n(&parked, false, __ATOMIC_RELAXED);
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	while (!__atomic_load_n(&ends, __ATOMIC_RELAXED)) {
@@ -151,6 +154,53 @@ bool oci_pmpi_helper_wake(void)
 	pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 	return there;
+}
+
+/* ---- MPI_THREAD_MULTIPLE ----------------------------------------------------------------------
+ *
+ * Calls of a program that starts no operation are the MPI's as they are. When the first operation
+ * starts, another thread may be inside such a call, and its end may be what the starting one waits
+ * for before it calls us again. So from then on there is a call to help with until each thread that
+ * has been here before has come again, and so has left it; from then on each call attends.
+ */
+
+static uint32_t known, late;	       /* threads: all, and of these the late ones; atomic */
+static bool begins, attends, all_late; /* atomic */
+
+/*
+ * A thread counts itself and then looks for operations; whoever starts the first one says so and
+ * then looks whether all are late: so it finds this one early, or this one attends (all of that is
+ * sequentially consistent). A late one is in both numbers, so they are equal only when there is no
+ * early one; and it is late only when what makes calls attend is there to stay.
+ */
+bool oci_pmpi_look(void)
+{
+	if (oci_pmpi_is_known == NEW) {
+		oci_pmpi_is_known = EARLY;
+		__atomic_fetch_add(&known, 1, __ATOMIC_SEQ_CST);
+	}
+	if (!__atomic_load_n(&oci_pmpi_attention_count, __ATOMIC_SEQ_CST))
+		return false;
+	if (oci_pmpi_is_known == LATE || !__atomic_load_n(&attends, __ATOMIC_SEQ_CST))
+		return true;
+	oci_pmpi_is_known = LATE;
+	if (__atomic_add_fetch(&late, 1, __ATOMIC_SEQ_CST) ==
+		    __atomic_load_n(&known, __ATOMIC_SEQ_CST) &&
+	    !__atomic_exchange_n(&all_late, true, __ATOMIC_RELAXED))
+		__atomic_fetch_sub(&calls, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+void oci_pmpi_helper_for_threads(void)
+{
+	if (OCI_UNLIKELY(!__atomic_load_n(&begins, __ATOMIC_RELAXED)) &&
+	    !__atomic_exchange_n(&begins, true, __ATOMIC_SEQ_CST)) {
+		__atomic_fetch_add(&calls, ONE_BEGINS, __ATOMIC_SEQ_CST);
+		__atomic_fetch_add(&oci_pmpi_attention_count, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&attends, true, __ATOMIC_SEQ_CST);
+		oci_pmpi_look();
+	}
+	oci_pmpi_helper_wake();
 }
 
 /*

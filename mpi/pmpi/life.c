@@ -173,8 +173,6 @@ static int begin(void)
 			 "MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE in the environment "
 			 "of all gives that level to programs that do not ask for it");
 	oc_set_progress(oci_pmpi_drive_from_engine);
-	if (job->threads && job->starts)
-		oci_pmpi_attend(1);
 	job->begun = true;
 	/* Switched off: from here to MPI_Finalize it is as if we were not there. */
 	job->active = job->place[job->rank].node;

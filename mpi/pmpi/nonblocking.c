@@ -40,7 +40,7 @@ static void under_way(struct oci_pmpi_request *self)
 {
 	oci_mpi_request_add(&self->mpi);
 	if (oci_pmpi_job.threads)
-		oci_pmpi_helper_wake();
+		oci_pmpi_helper_for_threads();
 }
 
 /*

@@ -175,14 +175,21 @@ struct oci_pmpi_request {
 
 /*
  * Not 0: something of ours is outstanding here (operations, freed communicators), or a failure
- * waits to be told; with MPI_THREAD_MULTIPLE always, as another thread
+ * waits to be told; with MPI_THREAD_MULTIPLE always from the first operation on, as another thread
  * may start something while this one is inside the MPI. A thread sees its own starts; so relaxed.
  */
 extern uint32_t oci_pmpi_attention_count;
+/* This thread has been here (helper.c). */
+extern OCI_TLS uint8_t oci_pmpi_is_known;
+/* The same for all cases. */
+bool oci_pmpi_look(void);
 
 static inline bool oci_pmpi_attention(void)
 {
-	return OCI_UNLIKELY(__atomic_load_n(&oci_pmpi_attention_count, __ATOMIC_RELAXED) != 0);
+	if (OCI_LIKELY(!__atomic_load_n(&oci_pmpi_attention_count, __ATOMIC_RELAXED) &&
+		       oci_pmpi_is_known))
+		return false;
+	return oci_pmpi_look();
 }
 
 static inline void oci_pmpi_attend(int change)
@@ -251,9 +258,10 @@ void oci_pmpi_failure_comm_gone(MPI_Comm comm);
 /* False: nothing is outstanding any more. */
 bool oci_pmpi_help(void);
 int oci_pmpi_helped(bool helped, int error); /* the error */
-/* Something has begun, perhaps while another thread is inside such a call. False: no thread is to
- * be had. */
+/* False: no thread is to be had. */
 bool oci_pmpi_helper_wake(void);
+/* With MPI_THREAD_MULTIPLE: something has begun, perhaps while another thread is inside a call. */
+void oci_pmpi_helper_for_threads(void);
 void oci_pmpi_helper_stop(void); /* in MPI_Finalize */
 /* This thread is one: below MPI_THREAD_MULTIPLE it may not call what moves the MPI. */
 extern OCI_TLS bool oci_pmpi_is_helper;

@@ -91,6 +91,42 @@ static void come_last(int rank)
 			  mallinfo2().uordblks - before);
 }
 
+static void *receive(void *number)
+{
+	MPI_Recv(number, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return number;
+}
+
+/*
+ * The process's first nonblocking collective begins while another thread of rank 0 is in a receive,
+ * whose message comes when the others have theirs; and who began it waits for that thread.
+ */
+static void begin_beside_a_receive(int rank)
+{
+	enum { IN_TIME_US = 100000, INTS = 100000 };
+	static int own[INTS], sums[INTS]; /* each rank adds up a part */
+	int number = 0;
+	MPI_Request request;
+	pthread_t thread;
+
+	if (!rank && pthread_create(&thread, NULL, receive, &number))
+		case_fail("no thread");
+	usleep(rank ? 3 * IN_TIME_US : IN_TIME_US);
+	for (int i = 0; i < INTS; i++)
+		own[i] = rank + i;
+	MPI_Iallreduce(own, sums, INTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+	if (!rank)
+		pthread_join(thread, NULL);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	if (rank == 1)
+		MPI_Send(&ranks, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+	for (int i = 0; i < INTS; i++)
+		if (sums[i] != ranks * (ranks - 1) / 2 + ranks * i)
+			case_fail("sum %d is %d", i, sums[i]);
+	if (!rank && number != ranks)
+		case_fail("the number is %d", number);
+}
+
 int main(int argc, char **argv)
 {
 	static struct thread threads[THREADS];
@@ -101,6 +137,7 @@ int main(int argc, char **argv)
 		rounds = atoi(argv[1]);
 	layouts_make();
 	case_barrier(MPI_COMM_WORLD);
+	begin_beside_a_receive(rank);
 	come_last(rank);
 	for (int i = 0; i < THREADS; i++) {
 		threads[i].number = i;
