@@ -184,6 +184,9 @@ const char *oci_levels_lack(const struct plan *p)
 	    oci_is_rooted(collective) && !oci_levels_together(p))
 		return "on several nodes of fewer than 16 ranks a Gather whose blocks go straight to the "
 		       "root is Open MPI's own";
+	if (collective == OC_GATHERV && p->l->most < OCI_PORT_GATHERVS_FROM &&
+	    !oci_levels_together(p))
+		return "on several nodes of fewer than 4 ranks a Gatherv is the MPI's own";
 	return NULL;
 }
 
