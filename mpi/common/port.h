@@ -73,8 +73,8 @@ enum { OCI_PORT_GATHERS_AT_ONCE = 1 };
 #else
 enum { OCI_PORT_GATHERS_AT_ONCE = 0 };
 #endif
-/* From so many ranks of a node on a Gatherv gains: MPICH's with 2 was at 0.87 up to 1 KiB and at
- * 0.96 to 1.06 above (two hosts, 2026-12-01). */
+/* From so many ranks of a node on a Gatherv gains: MPICH's with 2 was at 0.73 to 1.01 on two hosts
+ * and at 0.91 to 1.16 on four (docs/results/nodes.csv). */
 enum { OCI_PORT_GATHERVS_FROM = 4 };
 #define OCI_PORT_LONG_COUNTS (sizeof(oci_port_count) > sizeof(int))
 

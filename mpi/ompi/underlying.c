@@ -41,12 +41,12 @@ int oci_port_start(MPI_Comm comm, const struct oci_mpi_call *c, MPI_Request *req
 	DISPATCH(BEGIN)
 }
 
-/* MPI_Test() would call Open MPI's progress, in which we may be. */
 int oci_port_wait(MPI_Request *request, MPI_Status *status)
 {
 	return PMPI_Wait(request, status);
 }
 
+/* MPI_Test() would call Open MPI's progress, in which we may be. */
 int oci_port_test(MPI_Request *request, bool *over, MPI_Status *status)
 {
 	int done = 0, error = MPI_SUCCESS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A thread that drives the engine while the program's thread is inside a call of the MPI that may
- * wait for others and has no nonblocking form. There is one for the whole process, made at the
- * first such call with something outstanding.
+ * wait for others and has no nonblocking form. There is one for the whole process, made when it is
+ * first needed.
  *
  * Below MPI_THREAD_MULTIPLE the MPI is the other thread's alone. So this one moves operations of
  * the engine, which peers wait for, and leaves to the program's thread what needs messages of the
@@ -81,6 +81,17 @@ static void park(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static bool attends, all_late; /* see below; atomic */
+
+/* There is no call that we know of: perhaps a thread has been inside one since before the first
+ * operation, perhaps it has ended. */
+static bool is_needed_perhaps(void)
+{
+	return __atomic_load_n(&attends, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&all_late, __ATOMIC_RELAXED) &&
+	       (uint32_t)__atomic_load_n(&calls, __ATOMIC_RELAXED) == 1;
+}
+
 /*
  * Between two looks. A call that was there at the last one, too, waits for a peer, who may wait for
  * us. Calls that come and go need us seldom, and each look may take the CPU from them.
@@ -90,7 +101,7 @@ static void rest(long *pause, bool more_calls, bool needed)
 	if (more_calls && *pause < LONG_NS)
 		*pause *= 2;
 	else if (!more_calls && needed)
-		*pause = SHORT_NS;
+		*pause = is_needed_perhaps() ? LONG_NS : SHORT_NS;
 	nanosleep(&(struct timespec){ .tv_nsec = *pause }, NULL);
 }
 
@@ -164,8 +175,8 @@ bool oci_pmpi_helper_wake(void)
  * has been here before has come again, and so has left it; from then on each call attends.
  */
 
-static uint32_t known, late;	       /* threads: all, and of these the late ones; atomic */
-static bool begins, attends, all_late; /* atomic */
+static uint32_t known, late; /* threads: all, and of these the late ones; atomic */
+static bool begins;	     /* atomic */
 
 /*
  * A thread counts itself and then looks for operations; whoever starts the first one says so and

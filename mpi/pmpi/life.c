@@ -171,7 +171,7 @@ static int begin(void)
 			 "MPI_THREAD_MULTIPLE, or onecopy is switched off in some: nonblocking "
 			 "and persistent collectives stay with the MPI. "
 			 "MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE in the environment "
-			 "of all gives that level to programs that do not ask for it");
+			 "of all gives that level to programs that call MPI_Init");
 	oc_set_progress(oci_pmpi_drive_from_engine);
 	job->begun = true;
 	/* Switched off: from here to MPI_Finalize it is as if we were not there. */

@@ -2,7 +2,7 @@
 /*
  * Blocking calls as their nonblocking twins, or beside a thread that drives, while something of
  * ours is outstanding, so that a peer that waits for us is not left waiting. With nothing
- * outstanding: one load and a tail call.
+ * outstanding: two loads and a tail call.
  *
  * Point-to-point calls match each other in all forms, so each rank decides by itself.
  *

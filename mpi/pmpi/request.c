@@ -150,7 +150,9 @@ void oci_pmpi_requests_stop(void)
 		/* Of requests that the program has not freed. */
 		if (self->mpi.persistent && self->mpi.team)
 			oc_team_destroy(self->mpi.team);
-		if (self->mpi.persistent && self->mpi.lane)
+		/* The memory of one that is under way is the MPI's. */
+		if (self->mpi.persistent && self->mpi.lane &&
+		    !oci_mpi_request_is_active(&self->mpi))
 			oci_mpi_levels_end(&self->mpi);
 		free(self);
 	}

@@ -90,9 +90,10 @@ static bool gains_started(enum oc_collective collective, size_t bytes)
 }
 
 /*
- * The same under MPICH (docs/results/nodes-started.csv: 4.0.2 with MPI_THREAD_MULTIPLE, 2 hosts of
- * 2 and of 4 ranks): Bcasts gain where MPICH asks before it sends and nobody has pieces yet; an
- * Allreduce above 16 KiB was at 0.56 to 0.79, an Alltoall above 1 KiB mostly at 0.31 to 0.79.
+ * The same under MPICH (docs/results/nodes-started-mpich.csv: 4.0.2 with MPI_THREAD_MULTIPLE, 2
+ * hosts of 2 and of 4 ranks): Bcasts gain where MPICH asks before it sends and nobody has pieces
+ * yet; an Allreduce above 16 KiB was at 0.56 to 0.79, an Alltoall above 1 KiB mostly at 0.31 to
+ * 0.79.
  */
 static bool gains_started_mpich(enum oc_collective collective, size_t bytes)
 {

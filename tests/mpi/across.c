@@ -214,10 +214,12 @@ static void run_collective(MPI_Comm comm, const struct place *place, int ranks,
 			 * order. */
 			spec.stock = collective != CASE_REDUCE_SCATTER &&
 				     collective != CASE_REDUCE_SCATTER_BLOCK;
-			spec.layout = (int)(calls / 2 % 2);
-			spec.maps = (int)(calls / 4 % 2);
-			spec.salt = spec.shape = (unsigned int)calls;
-			run(comm, place, &spec);
+			for (int way = 0; way < 3; way++) {
+				spec.layout = way > 0;
+				spec.maps = way > 1;
+				spec.salt = spec.shape = (unsigned int)calls;
+				run(comm, place, &spec);
+			}
 		}
 	}
 }

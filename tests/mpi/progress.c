@@ -4,7 +4,7 @@
  * and then sits in a call that can only end after the others have completed theirs: they wait for
  * the collective first, and then do their part of that call. On communicators used before and on
  * fresh ones, where the call is the first of all and the MPI's. With the word "across", over hosts,
- * only what goes in two levels, on a communicator used before: MPICH's own go on in few of them.
+ * only what goes in two levels, on a communicator used before.
  */
 #include "progress.h"
 #include "checked.h"

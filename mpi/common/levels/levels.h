@@ -16,8 +16,9 @@
  *   start.c     nonblocking and persistent ones
  *
  * What is here is alike on all members: they have agreed on it, or compute it from what all know.
- * Whether a call goes this way depends on its function, bytes and root, and on nothing else. Parts
- * are calls of MPI, with the program's own types and buffers wherever these will do.
+ * Whether a call goes this way depends on its function, bytes, root, operation and the type of a
+ * reduction, and on nothing else. Parts are calls of MPI, with the program's own types and buffers
+ * wherever these will do.
  *
  * A collective is a list of steps, each of which has a part at most. The same list is walked by a
  * blocking call, which waits for each part, and by whoever looks at a request (docs/adr/0029).
@@ -205,7 +206,7 @@ void oci_levels_between(struct plan *p, const struct oci_mpi_call *part);
 /* If a peer has said that it failed, this rank's calls on the lane fail, too. `looks`: for what has
  * been said by now. */
 void oci_levels_hear(struct plan *p, bool looks);
-/* Elements of a predefined type. */
+/* Elements of a predefined type, or of one without gaps. */
 int oci_levels_copy(void *to, const void *from, size_t count, MPI_Datatype type);
 /* From the step at hand, to the one so many before the next. */
 void oci_levels_again(struct plan *p, int steps);

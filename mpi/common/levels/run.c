@@ -9,7 +9,7 @@
 #define OWN_OPERATION                                                                          \
 	"on several nodes a reduction by an operation of the program is the MPI's own if its " \
 	"elements have gaps or do not begin at their address"
-#define IN_ORDER_IN_PLACE "on several nodes MPICH itself has a Reduce that does not commute"
+#define IN_ORDER_IN_PLACE "on several nodes a Reduce that does not commute is MPICH's own"
 
 static const struct step *const two_levels[OCI_FUNCTIONS] = {
 	[OCI_FUNCTION_barrier] = oci_levels_barrier,

@@ -218,6 +218,14 @@ SCENARIO(across_runs)
 	    !in_levels(&result, "gatherv") == (job_is_mpich && atoi(words[1]) >= 4))
 		verdict_fail(&result, "%ld Gathervs went in two levels",
 			     in_levels(&result, "gatherv"));
+	/* Nonblocking ones alone: twelve rounds with each blocking call, of six collectives in
+	 * turn. */
+	if (!strcmp(words[0], "progress") && in_levels(&result, "gather") < 200)
+		verdict_fail(&result, "%ld Igathers went in two levels",
+			     in_levels(&result, "gather"));
+	if (words[2] && !strcmp(words[2], "auto") && job_is_mpich &&
+	    !in_levels(&result, "scan") != !getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL"))
+		verdict_fail(&result, "%ld Iscans went in two levels", in_levels(&result, "scan"));
 	verdict_done("across_runs: %s over %s: %ld calls in two levels\n", words[0], words[1], sum);
 	job_free(&result);
 }
