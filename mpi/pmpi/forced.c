@@ -32,7 +32,8 @@ static int take_info(int error, const MPI_Comm *comm, MPI_Info info)
 
 int oci_pmpi_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
 {
-	return take_info(OCI_HELPED(PMPI(Comm_dup_with_info)(comm, info, made)), made, info);
+	return take_info(OCI_HELPED_COPYING(PMPI(Comm_dup_with_info)(comm, info, made)), made,
+			 info);
 }
 
 int oci_pmpi_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)

@@ -45,7 +45,7 @@
 /* They make or end something that is common to the ranks, synchronise windows, are collective on a
  * file, receive a message that was found, or wait until buffered ones have been taken. */
 #define OCI_MAY_WAIT(X) \
-	X(Comm_dup) X(Comm_split) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
+	X(Comm_split) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) \
 	X(Intercomm_create) X(Intercomm_create_from_groups) X(Intercomm_merge) \
 	X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) \
 	X(Dist_graph_create_adjacent) \
@@ -53,7 +53,7 @@
 	X(Win_fence) X(Win_post) X(Win_start) X(Win_wait) X(Win_set_info) \
 	X(Win_complete) X(Win_lock) X(Win_lock_all) X(Win_unlock) X(Win_unlock_all) \
 	X(Win_flush) X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all) \
-	X(File_open) X(File_set_size) X(File_preallocate) X(File_set_view) \
+	X(File_set_size) X(File_preallocate) X(File_set_view) \
 	X(File_set_info) X(File_set_atomicity) X(File_seek_shared) X(File_sync) \
 	X(File_read_all) X(File_write_all) X(File_read_at_all) X(File_write_at_all) \
 	X(File_read_ordered) X(File_write_ordered) \
@@ -67,6 +67,9 @@
 	X(Buffer_detach) X(Buffer_detach_c) \
 	X(Buffer_flush) X(Comm_flush_buffer) X(Comm_detach_buffer) X(Comm_detach_buffer_c) \
 	X(Session_flush_buffer) X(Session_detach_buffer) X(Session_detach_buffer_c)
+
+/* Likewise, and before they wait they call the attributes' copy functions. */
+#define OCI_COPIES(X) X(Comm_dup) X(File_open)
 
 /* Likewise, and there is a window more. */
 #define OCI_MAKES_WINDOW(X) \
@@ -85,7 +88,8 @@
 #define OCI_TYPED(X) \
 	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_MESSAGES(X) \
 	OCI_COMPLETION(X) OCI_COMMUNICATORS(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
-#define OCI_PASSED_ON(X) OCI_MAY_WAIT(X) OCI_MAKES_WINDOW(X) OCI_ENDS_COPY(X) OCI_POLLED(X)
+#define OCI_PASSED_ON(X) \
+	OCI_MAY_WAIT(X) OCI_COPIES(X) OCI_MAKES_WINDOW(X) OCI_ENDS_COPY(X) OCI_POLLED(X)
 #define OCI_WRAPPED(X) OCI_TYPED(X) OCI_PASSED_ON(X)
 
 /* Called, but not stood in front of. */

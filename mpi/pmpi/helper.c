@@ -202,8 +202,13 @@ bool oci_pmpi_look(void)
 	return true;
 }
 
-void oci_pmpi_helper_for_threads(void)
+void oci_pmpi_helper_begun(void)
 {
+	if (!oci_pmpi_job.threads) {
+		if (OCI_UNLIKELY((uint32_t)calls)) /* ours: we are inside it */
+			oci_pmpi_helper_wake();
+		return;
+	}
 	if (OCI_UNLIKELY(!__atomic_load_n(&begins, __ATOMIC_RELAXED)) &&
 	    !__atomic_exchange_n(&begins, true, __ATOMIC_SEQ_CST)) {
 		__atomic_fetch_add(&calls, ONE_BEGINS, __ATOMIC_SEQ_CST);
@@ -257,17 +262,31 @@ static bool ends_soon(void)
 	return over;
 }
 
+static bool may_help(void)
+{
+	return oci_pmpi_job.active && oci_pmpi_job.starts && !oci_pmpi_is_helper;
+}
+
 bool oci_pmpi_help(void)
 {
-	if (!oci_pmpi_job.active || !oci_pmpi_job.starts || oci_pmpi_is_helper)
-		return false;
-	if (ends_soon() && !oci_pmpi_job.threads)
+	if (!may_help() || (ends_soon() && !oci_pmpi_job.threads))
 		return false;
 	__atomic_fetch_add(&calls, ONE_BEGINS, __ATOMIC_SEQ_CST);
 	if (oci_pmpi_helper_wake() || insist())
 		return true;
 	__atomic_fetch_sub(&calls, 1, __ATOMIC_RELAXED);
 	return false;
+}
+
+bool oci_pmpi_help_copying(void)
+{
+	if (oci_pmpi_attention() && oci_pmpi_help())
+		return true;
+	if (!may_help())
+		return false;
+	__atomic_fetch_add(&calls, ONE_BEGINS, __ATOMIC_SEQ_CST);
+	oci_pmpi_helper_wake();
+	return true;
 }
 
 /* It may still be in its last turn. It is never waited for: we may hold what an operation of the

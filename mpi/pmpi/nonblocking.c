@@ -39,8 +39,7 @@ static bool has_team(const struct oci_pmpi_comm *state, const struct oci_mpi_cal
 static void under_way(struct oci_pmpi_request *self)
 {
 	oci_mpi_request_add(&self->mpi);
-	if (oci_pmpi_job.threads)
-		oci_pmpi_helper_for_threads();
+	oci_pmpi_helper_begun();
 }
 
 /*

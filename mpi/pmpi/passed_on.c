@@ -23,6 +23,12 @@
 		return OCI_HELPED(THEIRS(name)); \
 	}
 
+#define COPIES(name)                                     \
+	int oci_pmpi_##name(WORDS)                       \
+	{                                                \
+		return OCI_HELPED_COPYING(THEIRS(name)); \
+	}
+
 uint32_t oci_pmpi_windows;
 
 static int count_windows(int error, uint32_t more)
@@ -32,10 +38,10 @@ static int count_windows(int error, uint32_t more)
 	return error;
 }
 
-#define MAKES_WINDOW(name)                                         \
-	int oci_pmpi_##name(WORDS)                                 \
-	{                                                          \
-		return count_windows(OCI_HELPED(THEIRS(name)), 1); \
+#define MAKES_WINDOW(name)                                                 \
+	int oci_pmpi_##name(WORDS)                                         \
+	{                                                                  \
+		return count_windows(OCI_HELPED_COPYING(THEIRS(name)), 1); \
 	}
 
 static int without_copy(int error)
@@ -65,6 +71,7 @@ int oci_pmpi_Win_free(MPI_Win *win)
 
 /* clang-format off */
 OCI_MAY_WAIT(MAY_WAIT)
+OCI_COPIES(COPIES)
 OCI_MAKES_WINDOW(MAKES_WINDOW)
 OCI_ENDS_COPY(ENDS_COPY)
 OCI_POLLED(POLLED)

@@ -249,19 +249,23 @@ void oci_pmpi_failure_comm_gone(MPI_Comm comm);
  */
 
 /* A call that may wait for others and has no nonblocking form: its error. */
-#define OCI_HELPED(call)                                                    \
-	({                                                                  \
-		bool oci_helped_ = oci_pmpi_attention() && oci_pmpi_help(); \
-                                                                            \
-		oci_pmpi_helped(oci_helped_, call);                         \
+#define OCI_HELPED_AS(begins, call)                 \
+	({                                          \
+		bool oci_helped_ = begins;          \
+                                                    \
+		oci_pmpi_helped(oci_helped_, call); \
 	})
+#define OCI_HELPED(call) OCI_HELPED_AS(oci_pmpi_attention() && oci_pmpi_help(), call)
+/* One that calls functions of the program before it waits, which may start an operation. */
+#define OCI_HELPED_COPYING(call) OCI_HELPED_AS(oci_pmpi_help_copying(), call)
 /* False: nothing is outstanding any more. */
 bool oci_pmpi_help(void);
+bool oci_pmpi_help_copying(void);
 int oci_pmpi_helped(bool helped, int error); /* the error */
 /* False: no thread is to be had. */
 bool oci_pmpi_helper_wake(void);
-/* With MPI_THREAD_MULTIPLE: something has begun, perhaps while another thread is inside a call. */
-void oci_pmpi_helper_for_threads(void);
+/* Something has begun: perhaps inside a call, of another thread or in a function of the program. */
+void oci_pmpi_helper_begun(void);
 void oci_pmpi_helper_stop(void); /* in MPI_Finalize */
 /* This thread is one: below MPI_THREAD_MULTIPLE it may not call what moves the MPI. */
 extern OCI_TLS bool oci_pmpi_is_helper;
