@@ -375,5 +375,5 @@ int oci_pmpi_Comm_disconnect(MPI_Comm *comm)
 		oci_pmpi_pause(&turns);
 	}
 	begin_dying(&d, comm);
-	return has_died(&d, OCI_HELPED(PMPI(Comm_disconnect)(comm)));
+	return has_died(&d, OCI_HELPED_CALLBACKS(PMPI(Comm_disconnect)(comm)));
 }

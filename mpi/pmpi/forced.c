@@ -32,7 +32,7 @@ static int take_info(int error, const MPI_Comm *comm, MPI_Info info)
 
 int oci_pmpi_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
 {
-	return take_info(OCI_HELPED_COPYING(PMPI(Comm_dup_with_info)(comm, info, made)), made,
+	return take_info(OCI_HELPED_CALLBACKS(PMPI(Comm_dup_with_info)(comm, info, made)), made,
 			 info);
 }
 

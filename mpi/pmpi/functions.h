@@ -68,8 +68,8 @@
 	X(Buffer_flush) X(Comm_flush_buffer) X(Comm_detach_buffer) X(Comm_detach_buffer_c) \
 	X(Session_flush_buffer) X(Session_detach_buffer) X(Session_detach_buffer_c)
 
-/* Likewise, and before they wait they call the attributes' copy functions. */
-#define OCI_COPIES(X) X(Comm_dup) X(File_open)
+/* Likewise, and before they wait they call functions of attributes, as those of windows do. */
+#define OCI_CALLS_BACK(X) X(Comm_dup) X(File_open)
 
 /* Likewise, and there is a window more. */
 #define OCI_MAKES_WINDOW(X) \
@@ -89,7 +89,7 @@
 	OCI_BLOCKING(X) OCI_NONBLOCKING(X) OCI_PERSISTENT(X) OCI_MESSAGES(X) \
 	OCI_COMPLETION(X) OCI_COMMUNICATORS(X) OCI_MEMORY(X) OCI_LIFE(X) OCI_LARGE(X)
 #define OCI_PASSED_ON(X) \
-	OCI_MAY_WAIT(X) OCI_COPIES(X) OCI_MAKES_WINDOW(X) OCI_ENDS_COPY(X) OCI_POLLED(X)
+	OCI_MAY_WAIT(X) OCI_CALLS_BACK(X) OCI_MAKES_WINDOW(X) OCI_ENDS_COPY(X) OCI_POLLED(X)
 #define OCI_WRAPPED(X) OCI_TYPED(X) OCI_PASSED_ON(X)
 
 /* Called, but not stood in front of. */

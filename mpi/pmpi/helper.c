@@ -278,7 +278,7 @@ bool oci_pmpi_help(void)
 	return false;
 }
 
-bool oci_pmpi_help_copying(void)
+bool oci_pmpi_help_callbacks(void)
 {
 	if (oci_pmpi_attention() && oci_pmpi_help())
 		return true;

@@ -23,10 +23,10 @@
 		return OCI_HELPED(THEIRS(name)); \
 	}
 
-#define COPIES(name)                                     \
-	int oci_pmpi_##name(WORDS)                       \
-	{                                                \
-		return OCI_HELPED_COPYING(THEIRS(name)); \
+#define CALLS_BACK(name)                                   \
+	int oci_pmpi_##name(WORDS)                         \
+	{                                                  \
+		return OCI_HELPED_CALLBACKS(THEIRS(name)); \
 	}
 
 uint32_t oci_pmpi_windows;
@@ -38,10 +38,10 @@ static int count_windows(int error, uint32_t more)
 	return error;
 }
 
-#define MAKES_WINDOW(name)                                                 \
-	int oci_pmpi_##name(WORDS)                                         \
-	{                                                                  \
-		return count_windows(OCI_HELPED_COPYING(THEIRS(name)), 1); \
+#define MAKES_WINDOW(name)                                                   \
+	int oci_pmpi_##name(WORDS)                                           \
+	{                                                                    \
+		return count_windows(OCI_HELPED_CALLBACKS(THEIRS(name)), 1); \
 	}
 
 static int without_copy(int error)
@@ -52,13 +52,13 @@ static int without_copy(int error)
 
 int oci_pmpi_Win_free(MPI_Win *win)
 {
-	return without_copy(count_windows(OCI_HELPED(PMPI(Win_free)(win)), (uint32_t)-1));
+	return without_copy(count_windows(OCI_HELPED_CALLBACKS(PMPI(Win_free)(win)), (uint32_t)-1));
 }
 
-#define ENDS_COPY(name)                                        \
-	int oci_pmpi_##name(WORDS)                             \
-	{                                                      \
-		return without_copy(OCI_HELPED(THEIRS(name))); \
+#define ENDS_COPY(name)                                                  \
+	int oci_pmpi_##name(WORDS)                                       \
+	{                                                                \
+		return without_copy(OCI_HELPED_CALLBACKS(THEIRS(name))); \
 	}
 
 #define POLLED(name)                      \
@@ -71,7 +71,7 @@ int oci_pmpi_Win_free(MPI_Win *win)
 
 /* clang-format off */
 OCI_MAY_WAIT(MAY_WAIT)
-OCI_COPIES(COPIES)
+OCI_CALLS_BACK(CALLS_BACK)
 OCI_MAKES_WINDOW(MAKES_WINDOW)
 OCI_ENDS_COPY(ENDS_COPY)
 OCI_POLLED(POLLED)

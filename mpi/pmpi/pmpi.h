@@ -257,10 +257,10 @@ void oci_pmpi_failure_comm_gone(MPI_Comm comm);
 	})
 #define OCI_HELPED(call) OCI_HELPED_AS(oci_pmpi_attention() && oci_pmpi_help(), call)
 /* One that calls functions of the program before it waits, which may start an operation. */
-#define OCI_HELPED_COPYING(call) OCI_HELPED_AS(oci_pmpi_help_copying(), call)
+#define OCI_HELPED_CALLBACKS(call) OCI_HELPED_AS(oci_pmpi_help_callbacks(), call)
 /* False: nothing is outstanding any more. */
 bool oci_pmpi_help(void);
-bool oci_pmpi_help_copying(void);
+bool oci_pmpi_help_callbacks(void);
 int oci_pmpi_helped(bool helped, int error); /* the error */
 /* False: no thread is to be had. */
 bool oci_pmpi_helper_wake(void);
