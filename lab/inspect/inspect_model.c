@@ -60,7 +60,7 @@ static const char *sentence(enum oci_decided decided)
 	case OCI_BY_FILE:
 		return "a cell of the tuning file names it";
 	case OCI_BY_MEASURED:
-		return "a built-in table of measurements of such teams names it (onecopy tune replaces it)";
+		return "a built-in table of measurements of such teams names it";
 	case OCI_BY_MODEL:
 		return "it is the cheapest by the model of those that may be chosen";
 	default:

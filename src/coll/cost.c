@@ -382,7 +382,9 @@ uint32_t oci_cost_fanin(const struct oci_costing *c)
 	return children;
 }
 
-void oci_cost_all_bytes(struct oci_costing *c, double before, double times)
+/* What copies have cost since cost.bytes was `before` is no less than the memory domains need where
+ * the ranks move so many messages at the same time, which no cache holds. */
+static void all_bytes(struct oci_costing *c, double before, double times)
 {
 	size_t n = c->shape->bytes;
 	double beyond = c->model->cache_bytes.given ? oci_model_beyond(c->model, n, c->working) : 1;
@@ -433,7 +435,7 @@ void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children)
 	oci_cost_flags(c, pieces * children);
 	oci_cost_piecewise(c, pieces * children, extent, 1);
 	/* Inner ranks do so at the same time, piece by piece. */
-	oci_cost_all_bytes(c, before, c->shape->size - 1.0);
+	all_bytes(c, before, c->shape->size - 1.0);
 	oci_cost_reduce(c, OCI_TOUCH_OWN, pieces * children, extent);
 	oci_cost_ops(c, 4 + pieces * (3.0 * children + 3));
 }
@@ -447,7 +449,7 @@ void oci_cost_result(struct oci_costing *c, size_t piece, uint32_t children, uin
 	oci_cost_piecewise(c, 1, extent, children);
 	oci_cost_piecewise(c, levels - 1.0, extent, 1);
 	/* Up and down at the same time, piece by piece. */
-	oci_cost_all_bytes(c, 0, 2 * (c->shape->size - 1.0));
+	all_bytes(c, 0, 2 * (c->shape->size - 1.0));
 	oci_cost_flag_row(c, children);
 	oci_cost_ops(c, 4 + pieces * (4 + (double)children));
 }

@@ -106,10 +106,6 @@ void oci_cost_ops(struct oci_costing *c, double ops);
  * so more and more copies at once share the memory domains. */
 void oci_cost_copies_tree(struct oci_costing *c, uint32_t k);
 
-/* What copies have cost since cost.bytes was `before` is no less than the memory domains need where
- * the ranks move so many messages at the same time, which no cache holds. */
-void oci_cost_all_bytes(struct oci_costing *c, double before, double times);
-
 /* Both ends of `shares` copies of one rank with that many others: all of them copy in this
  * direction, it in the other. */
 void oci_cost_shared(struct oci_costing *c, enum oci_model_direction direction, uint32_t shares,

@@ -39,7 +39,7 @@ struct row {
 #define CROWD OCI_CROWD
 #define KINDS OCI_KINDS
 
-/* Where TEAM and CROWD are missing, PAIR is for all. */
+/* Where TEAM or CROWD is missing, PAIR is for it. */
 static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 	[OC_BARRIER] = { [PAIR] = { { ANY, "flat", 0 } } },
 	[OC_BCAST] = {
@@ -62,12 +62,10 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 	},
 	[OC_ALLGATHER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
-		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "ring-source-read", 0 } },
 	},
 	[OC_ALLTOALL] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
-		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "pairwise", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 16384, "cico", 0 }, { ANY, "pairwise", 0 } },
 	},
 	[OC_REDUCE] = {
@@ -97,8 +95,6 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 	/* By the bytes of the whole input. */
 	[OC_REDUCE_SCATTER] = {
 		[PAIR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
-		[TEAM] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
-		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
 	[OC_SCAN] = {
 		[PAIR] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
@@ -107,7 +103,6 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 	},
 	[OC_EXSCAN] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "chain", 0 } },
-		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "chain", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "chain", 0 } },
 	},
 };

@@ -165,7 +165,7 @@ double oci_model_domain_of_s(const struct oci_model *model, double copiers, doub
 			  beyond * (model->domain.value - model->domain_cache.value));
 }
 
-uint32_t oci_model_core(const struct oci_model *model, uint32_t rank)
+static uint32_t core_of(const struct oci_model *model, uint32_t rank)
 {
 	double cores = model->packages.value * model->package_cores.value;
 
@@ -174,7 +174,7 @@ uint32_t oci_model_core(const struct oci_model *model, uint32_t rank)
 
 static uint32_t group_of(const struct oci_model *model, uint32_t rank, const struct oci_term *cores)
 {
-	return oci_model_core(model, rank) / (uint32_t)cores->value;
+	return core_of(model, rank) / (uint32_t)cores->value;
 }
 
 uint32_t oci_model_cache(const struct oci_model *model, uint32_t rank)

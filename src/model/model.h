@@ -205,9 +205,8 @@ double oci_model_domain_of_s(const struct oci_model *model, double copiers, doub
 /* Where a rank sits when ranks fill the machine core by core, as launchers bind them; ranks beyond
  * the last core begin again with the first. */
 enum oci_model_distance oci_model_distance(const struct oci_model *model, uint32_t a, uint32_t b);
-/* Where a rank placed like that sits: numbers of its core, and of the last-level cache, memory
- * domain and package that this is in. */
-uint32_t oci_model_core(const struct oci_model *model, uint32_t rank);
+/* Where a rank placed like that sits: numbers of its last-level cache, memory domain and package.
+ */
 uint32_t oci_model_cache(const struct oci_model *model, uint32_t rank);
 uint32_t oci_model_domain(const struct oci_model *model, uint32_t rank);
 uint32_t oci_model_package(const struct oci_model *model, uint32_t rank);

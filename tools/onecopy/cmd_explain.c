@@ -98,7 +98,8 @@ static void print_text(const struct explain_choice *options, const struct oc_pre
 	if (open)
 		puts("\nA total of -: there is no closed form; onecopy model predicts it.");
 	if (baselines)
-		puts("\n- before a name: there to compare with, and chosen by nothing but its option.");
+		puts("\n- before a name: there to compare with; chosen by its option, or where no two "
+		     "ranks can copy at once.");
 }
 
 static int print_json(const struct explain_choice *options, const struct oc_predicted *predicted,
