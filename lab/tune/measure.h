@@ -73,12 +73,8 @@ int oci_measure_contention(struct oci_tune_world *world,
 /* Of two ranks: one way of a flag between their CPUs, and each further flag that is up. */
 int oci_measure_flags(struct oci_tune_rank *me);
 
-/* Of one rank, with so much shared memory: seconds a byte of summing doubles; seconds a page of
- * first touching what is mapped, each page, and once in the 64 KiB around which the kernel brings
- * along. */
-#define OCI_MEASURE_LOCAL 3
-#define OCI_MEASURE_LOCAL_PAGES 8192
-int oci_measure_local(struct oci_tune_rank *me);
+/* Of one rank: seconds a byte of summing doubles. */
+int oci_measure_sum(struct oci_tune_rank *me);
 
 /* On a team of two ranks, with so much shared memory: Barrier `flat`, and Allgather `inline` of 8
  * bytes, whose flags are the same; their plans have so many operations (tune_test.c asks the closed

@@ -15,11 +15,6 @@
 #define FURTHER 16
 #define CALLS 64
 #define SUM_BYTES ((size_t)64 << 10)
-#define TOUCH_PAGES 256
-#define TOUCH_SAMPLES (OCI_MEASURE_LOCAL_PAGES / 2 / TOUCH_PAGES)
-/* What Linux maps around a fault by default: the stride of the engine's own touches
- * (src/copy/map.c). */
-#define AROUND_BYTES ((size_t)64 << 10)
 
 enum { LINE_THERE, LINE_BACK, LINE_STOP, LINE_ROW = 8 };
 
@@ -118,7 +113,7 @@ __attribute__((noinline)) static void add_doubles(const void *in, void *inout, s
 		b[i] += a[i];
 }
 
-static void time_sum(struct oci_tune_rank *me)
+int oci_measure_sum(struct oci_tune_rank *me)
 {
 	static double in[SUM_BYTES / sizeof(double)], inout[SUM_BYTES / sizeof(double)];
 	uint32_t samples = 0;
@@ -131,35 +126,6 @@ static void time_sum(struct oci_tune_rank *me)
 		me->sample[samples++] = now_s() - start;
 	}
 	oci_tune_leave(me, 0, samples, SUM_BYTES);
-}
-
-/*
- * The memory is there, but a forked process has no entries for shared memory in its page table: the
- * first touch of a page enters it, as that of a peer's mapped buffer does.
- */
-static void time_touches(struct oci_tune_rank *me, uint32_t index, uint8_t *memory, size_t step)
-{
-	size_t span = TOUCH_PAGES * oci_os_page_bytes();
-	uint32_t samples = 0;
-
-	for (; samples < TOUCH_SAMPLES; memory += span) {
-		double start = now_s();
-
-		for (size_t at = 0; at < span; at += step)
-			(void)*(volatile uint8_t *)(memory + at);
-		me->sample[samples++] = now_s() - start;
-	}
-	oci_tune_leave(me, index, samples, TOUCH_PAGES);
-}
-
-int oci_measure_local(struct oci_tune_rank *me)
-{
-	const size_t page = oci_os_page_bytes();
-
-	time_touches(me, 1, me->memory, page);
-	time_touches(me, 2, me->memory + TOUCH_SAMPLES * TOUCH_PAGES * page,
-		     page < AROUND_BYTES ? AROUND_BYTES : page);
-	time_sum(me);
 	return 0;
 }
 

@@ -122,7 +122,7 @@ static void local_terms(struct oci_tuning *t)
 {
 	static const char how[] = "memcpy, source just rewritten";
 	const struct oci_tune_point *slot = t->point[OCI_MEASURE_FILL],
-				    *local = t->point[OCI_TUNING_LOCAL];
+				    *sum = t->point[OCI_TUNING_SUM];
 	struct points p;
 
 	find_split(t);
@@ -143,15 +143,9 @@ static void local_terms(struct oci_tuning *t)
 			"memcpy into shared memory that another core has read since it was last "
 			"written, 16 and 64 KiB");
 	}
-	oci_tuning_give(t, "reduce", local[0].value, local[0].residual,
+	oci_tuning_give(t, "reduce", sum->value, sum->residual,
 			"8192 doubles added to as many others, both in cache, by a function as "
 			"operations have it");
-	oci_tuning_give(t, "touch", local[1].value, local[1].residual,
-			"reading a byte of each of 256 mapped pages for the first time");
-	oci_tuning_give(
-		t, "map.first", local[2].value, local[2].residual,
-		"reading a byte of each 64 KiB of 256 mapped pages for the first time, as copies "
-		"by a mapping begin, over their number");
 }
 
 static void shm_terms(struct oci_tuning *t)

@@ -34,7 +34,7 @@ enum oci_tuning_series {
 	OCI_TUNING_PAGES = OCI_MEASURE_KINDS,
 	OCI_TUNING_DOMAIN,
 	OCI_TUNING_RING,
-	OCI_TUNING_LOCAL,
+	OCI_TUNING_SUM,
 	OCI_TUNING_CALL,
 	OCI_TUNING_ACROSS, /* as copies by cma, between two packages */
 	OCI_TUNING_FLAG,   /* one for each distance */

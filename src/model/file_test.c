@@ -159,8 +159,9 @@ TEST(cells_take_numbers_ranges_and_suffixes)
 	oci_model_destroy(&model);
 }
 
-/* As `onecopy tune` of 0.2.0 wrote it: the state of the machine in which it measured. */
-TEST(what_an_older_file_says_of_a_distance_is_ignored)
+/* As `onecopy tune` of 0.2.0 wrote it: the state of the machine in which it measured, and terms of
+ * first touches. */
+TEST(what_an_older_file_says_of_no_cost_is_ignored)
 {
 	static const char *const distance[] = {
 		"",
@@ -168,6 +169,9 @@ TEST(what_an_older_file_says_of_a_distance_is_ignored)
 		 "\"other\": 1.9e-7},\n"),
 		"\"distance\": {\"state\": \"far\", \"flag\": 1.9e-7, \"share\": 0.3},\n",
 	};
+	static const char touches[] =
+		"\"touch\": {\"value\": 1e-7, \"unit\": \"s/page\", \"source\": \"\"},\n"
+		"\"map.first\": {\"value\": 2e-8, \"unit\": \"s/page\", \"source\": \"\"},\n";
 	uint64_t hash[3];
 
 	for (size_t i = 0; i < 3; i++) {
@@ -177,9 +181,9 @@ TEST(what_an_older_file_says_of_a_distance_is_ignored)
 
 		snprintf(text, sizeof(text),
 			 HEAD MACHINE
-			 "%s\"terms\": {\"cma.alpha\": {\"value\": 1e-6, \"unit\": \"s\", "
+			 "%s\"terms\": {%s\"cma.alpha\": {\"value\": 1e-6, \"unit\": \"s\", "
 			 "\"source\": \"\"}}}",
-			 distance[i]);
+			 distance[i], i ? touches : "");
 		assert_int_equal(parse(text, OCI_MODEL_ANY_MACHINE, &model, &error), 0);
 		assert_true(model.copy[OCI_MODEL_CMA].alpha.value == 1e-6);
 		hash[i] = oci_model_hash(&model);

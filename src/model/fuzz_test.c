@@ -63,7 +63,6 @@ static const char *const words[] = {
 	"\"cells\"",
 	"\"64K\"",
 	"\"distance\"",
-	"\"map.first\"",
 	"\"map.push_beta\"",
 	"\"cache.shared\"",
 	"\"op\"",

@@ -129,14 +129,10 @@ struct oci_model {
 	struct oci_term domain_cache; /* [s/B] the same of single copies that stay in the caches,
 				       * whose ends are busy themselves; not given: no limit */
 	struct oci_term call;	      /* [s] a collective call besides its copies and flags */
-	struct oci_term op;	   /* [s] an operation of a plan besides what it copies or awaits */
-	struct oci_term touch;	   /* [s/page] first touch of a mapped page */
-	struct oci_term map_first; /* [s/page] before the first copy by a mapping. No part of a
-				    * cost: whether a buffer was used before one rank knows, and
-				    * all choose alike */
-	struct oci_term dma_min;   /* [B] operations of more are quicker by a DMA engine, where the
-				    * kernel module has one; not given: DMAmin of the papers. No part
-				    * of a cost */
+	struct oci_term op;	 /* [s] an operation of a plan besides what it copies or awaits */
+	struct oci_term dma_min; /* [B] operations of more are quicker by a DMA engine, where the
+				  * kernel module has one; not given: DMAmin of the papers. No part
+				  * of a cost */
 	/* Messages between nodes by the MPI, as of LogGP (Alexandrov et al., SPAA 1995). Not given:
 	 * the model knows no network. */
 	struct oci_term net_latency;  /* [s] L: from the sender's node to the receiver's */
