@@ -442,4 +442,4 @@ module_init(begin);
 module_exit(finish);
 MODULE_DESCRIPTION("Memory of one process copied by others, once; graphs of messages");
 MODULE_LICENSE("Dual BSD/GPL");
-MODULE_VERSION("0.2.0");
+MODULE_VERSION("0.3.0");

@@ -342,7 +342,7 @@ static const char *handed_back(const struct oc_predict_call *call, uint32_t node
 				    call->nonblocking ? OC_LEVELS_OPENMPI : OC_LEVELS_BLOCKING);
 	if (!refusal && oci_receives_each(collective) && oci_is_rooted(collective) &&
 	    !oc_levels_together(collective, call->ranks, own_sizes ? 0 : call->bytes))
-		return "its blocks go straight to the root";
+		return "with fewer than 16 ranks a node two levels were not quicker";
 	return refusal;
 }
 

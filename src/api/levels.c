@@ -136,7 +136,7 @@ const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, enum 
 	if (is_mpis(collective))
 		return OC_LEFT_TO_MPI;
 	if (!are_on() && !gains(collective, bytes, form))
-		return "on several nodes the MPI's own is as quick for this size";
+		return "on several nodes two levels were not quicker for this size";
 	return NULL;
 }
 

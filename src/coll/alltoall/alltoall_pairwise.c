@@ -120,7 +120,7 @@ const struct oci_algorithm oci_alltoall_pairwise = {
 
 const struct oci_algorithm oci_alltoall_point_to_point = {
 	.name = "point-to-point",
-	.idea = "pairwise with a handshake for each message; to compare with",
+	.idea = "pairwise with a handshake for each message",
 	.build = build_messages,
 	.cost = cost_messages,
 	.single_copy = true,
