@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define OC_VERSION "0.2.0"
+#define OC_VERSION "0.3.0"
 #define OC_API __attribute__((visibility("default")))
 
 /* Version of the library that is running, "0.2.0". */
