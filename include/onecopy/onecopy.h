@@ -33,7 +33,7 @@ extern "C" {
 #define OC_VERSION "0.3.0"
 #define OC_API __attribute__((visibility("default")))
 
-/* Version of the library that is running, "0.2.0". */
+/* Version of the library that is running, such as "0.3.0". */
 OC_API const char *oc_version(void);
 
 /*
