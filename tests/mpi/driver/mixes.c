@@ -213,6 +213,7 @@ static const double asked_limit = 1.2;
 struct asked {
 	char name[64];
 	bool usual; /* the median of all collectives, or all of it, not of one */
+	bool late;  /* in the rounds of the first time */
 	double took[2], ratio[ASKED_ROUNDS];
 	size_t rounds;
 };
@@ -290,6 +291,8 @@ static bool is_late(const struct asked *a, size_t rounds)
 /* Would the last round find it too late if from now on each round did? */
 static bool is_in_doubt(struct asked *a)
 {
+	if (!a->rounds)
+		return false;
 	for (size_t r = a->rounds; r < ASKED_ROUNDS; r++)
 		a->ratio[r] = HUGE_VAL;
 	return is_late(a, ASKED_ROUNDS) &&
@@ -334,24 +337,30 @@ static bool find_doubts(const char *names[])
 	return count > 0;
 }
 
-/*
- * asked RANKS [map]: what others ask of ranks that wait in our collectives takes at most a fifth
- * longer than where they wait in the MPI's, in rounds, in each of which both run one after the
- * other. There are more rounds of a kind of question, or of one of its collectives, until it does,
- * as whatever else is busy hits both, or until none to come could let it fail. After the last, it
- * fails where the whole interval of the rounds' median lies above, for a kind or all of them, and
- * where one collective was above in every round.
- */
-SCENARIO(asked)
+/* What the last round found too late, to be asked anew; no name where all of it is, or too much to
+ * name. False: nothing is. */
+static bool find_late(const char *names[])
 {
-	const char *doubts[ASKED_MOST + 1] = { NULL };
-	int ranks = driver_ranks(words[0]), count[2];
-	struct stats_estimate ratio, latest = { 0 };
-	const struct asked *late = NULL;
-	double all[2] = { 0, 0 };
-	size_t rounds = 0;
+	int count = 0;
+	bool all = false;
 
-	job_shares_heaps = words[0] && words[1] && !strcmp(words[1], "map");
+	for (int k = 0; k < asked_count; k++)
+		if (asked[k].rounds == ASKED_ROUNDS && is_late(&asked[k], ASKED_ROUNDS)) {
+			all |= !strcmp(asked[k].name, "all");
+			names[count++] = asked[k].name;
+			asked[k].late = true;
+			asked[k].rounds = 0;
+		}
+	names[all || count > JOB_WORDS / 2 ? 0 : count] = NULL;
+	return count > 0;
+}
+
+/* Rounds of what is named, or of all, until nothing is in doubt. How many; 0: it has failed. */
+static size_t ask(int ranks, const char *doubts[])
+{
+	size_t rounds = 0;
+	int count[2];
+
 	do {
 		for (int k = 0; k < asked_count; k++)
 			asked[k].took[0] = asked[k].took[1] = 0;
@@ -361,33 +370,63 @@ SCENARIO(asked)
 		if (!count[0] || count[0] != count[1]) {
 			verdict_fail(NULL, "%d times with onecopy and %d without", count[1],
 				     count[0]);
-			return;
+			return 0;
 		}
 		for (int k = 0; k < asked_count; k++)
-			if (asked[k].took[0] > 0)
+			if (asked[k].took[0] > 0 && asked[k].rounds < ASKED_ROUNDS)
 				asked[k].ratio[asked[k].rounds++] =
 					asked[k].took[1] / asked[k].took[0];
-		for (size_t i = 0; i < 2; i++)
-			all[i] += asked_named("all")->took[i];
 		rounds++;
 	} while (rounds < ASKED_LEAST || (find_doubts(doubts) && rounds < ASKED_ROUNDS));
+	return rounds;
+}
+
+/*
+ * asked RANKS [map]: what others ask of ranks that wait in our collectives takes at most a fifth
+ * longer than where they wait in the MPI's, in rounds, in each of which both run one after the
+ * other. There are more rounds of a kind of question, or of one of its collectives, until it does,
+ * as whatever else is busy hits both, or until none to come could let it fail. After the last, it
+ * is late where the whole interval of the rounds' median lies above, for a kind or all of them, and
+ * where one collective was above in every round. It fails where it is late twice, in rounds of
+ * their own: one of 20 intervals misses its median, here those of twenty kinds, of which some take
+ * as long as the limit (MPICH on a Xeon guest, 2026-12-01: one run of 30 was late).
+ */
+SCENARIO(asked)
+{
+	const char *doubts[ASKED_MOST + 1] = { NULL };
+	int ranks = driver_ranks(words[0]);
+	struct stats_estimate ratio, latest = { 0 };
+	const struct asked *most = NULL;
+	size_t rounds, again;
+
+	job_shares_heaps = words[0] && words[1] && !strcmp(words[1], "map");
+	rounds = ask(ranks, doubts);
+	if (rounds && find_late(doubts)) {
+		again = ask(ranks, doubts);
+		rounds = again ? rounds + again : 0;
+	}
+	if (!rounds)
+		return;
 	for (int k = 0; k < asked_count; k++) {
 		ratio = median_of(&asked[k], asked[k].rounds);
 		if (asked[k].usual && ratio.median > latest.median) {
-			late = &asked[k];
+			most = &asked[k];
 			latest = ratio;
 		}
-		if (asked[k].rounds == ASKED_ROUNDS && is_late(&asked[k], ASKED_ROUNDS))
-			verdict_fail(NULL,
-				     "%s of a rank that waits took %.2f [%.2f, %.2f] times as long "
-				     "as without onecopy, in the median of %zu rounds",
-				     asked[k].name, ratio.median, ratio.low, ratio.high, rounds);
+		if (asked[k].late && asked[k].rounds == ASKED_ROUNDS &&
+		    is_late(&asked[k], ASKED_ROUNDS))
+			verdict_fail(
+				NULL,
+				"%s of a rank that waits took %.2f [%.2f, %.2f] times as long "
+				"as without onecopy, in the median of %d rounds, and before that "
+				"in as many",
+				asked[k].name, ratio.median, ratio.low, ratio.high, ASKED_ROUNDS);
 	}
 	verdict_done(
-		"asked: %d ranks%s, %zu rounds: at most %.2f [%.2f, %.2f] times the MPI's time (%s), "
-		"%.2f of all of it\n",
+		"asked: %d ranks%s, %zu rounds: at most %.2f [%.2f, %.2f] times the MPI's time "
+		"(%s)\n",
 		ranks, job_shares_heaps ? " with heaps" : "", rounds, latest.median, latest.low,
-		latest.high, late->name, all[1] / all[0]);
+		latest.high, most->name);
 }
 
 /* reproducible RANKS: one algorithm adds in one order, whatever carries the bytes. */
