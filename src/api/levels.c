@@ -144,11 +144,10 @@ const char *oc_levels_refusal(enum oc_collective collective, size_t bytes, enum 
  * The more ranks a node has, the longer they wait for a leader that has all of it. On two hosts of
  * 2 and 4 ranks, whose two CPUs do the work of the network too, shares gain from some 512 KiB on,
  * and Allgathers nothing (docs/results/nodes-shares.csv). On nodes with a core for each rank
- * leaders take, by the model, with 4, 16 and 64 ranks 1.2, 1.6 and 1.9 times as long for an
- * Allreduce of 4 KiB, with 16 ranks 1.8 times for an Allgather of 1 KiB (`onecopy model --nodes 16
- * --ranks N
- * --profile knl`, and so with ONECOPY_LEVELS=shares), to which their ranks' meeting costs nothing.
- * Blocks are exchanged node by node, so that a node's are to be more than that.
+ * leaders take, by the model, with 4 and 16 ranks 1.2 times as long for an Allreduce of 16 KiB,
+ * with 16 ranks 1.8 times for an Allgather of 1 KiB (`onecopy model --nodes 16 --ranks N --profile
+ * knl`, and so with ONECOPY_LEVELS=shares), to which their ranks' meeting costs nothing. Blocks are
+ * exchanged node by node, so that a node's are to be more than that.
  */
 enum { MANY_RANKS = 16 };
 

@@ -29,8 +29,8 @@
 	A(alltoall_inline) A(alltoall_cico) A(alltoall_pairwise) A(alltoall_bruck) \
 	A(alltoall_shm) A(alltoall_point_to_point)
 #define OCI_ALGORITHMS_REDUCE(A) \
-	A(reduce_inline) A(reduce_cico) A(reduce_sliced) A(reduce_tree) \
-	A(reduce_hierarchical)
+	A(reduce_inline) A(reduce_cico) A(reduce_cico_sliced) A(reduce_sliced) \
+	A(reduce_tree) A(reduce_hierarchical)
 #define OCI_ALGORITHMS_ALLREDUCE(A) \
 	A(allreduce_inline) A(allreduce_cico) A(allreduce_cico_sliced) A(allreduce_direct_read) \
 	A(allreduce_sliced) A(allreduce_tree) A(allreduce_hierarchical)

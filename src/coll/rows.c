@@ -71,7 +71,8 @@ static const struct row table[OC_COLLECTIVES][KINDS][ROWS] = {
 	[OC_REDUCE] = {
 		[PAIR] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { 16384, "tree", 2 },
 			   { ANY, "sliced", 0 } },
-		[TEAM] = { { 496, "inline", 0 }, { 8192, "cico", 0 }, { ANY, "sliced", 0 } },
+		[TEAM] = { { 496, "inline", 0 }, { 2048, "cico", 0 }, { 65536, "cico-sliced", 0 },
+			   { ANY, "sliced", 0 } },
 		[CROWD] = { { 496, "inline", 0 }, { 65536, "cico", 0 }, { ANY, "sliced", 0 } },
 	},
 	[OC_ALLREDUCE] = {

@@ -7,6 +7,12 @@
  * there, without a copy of its own. Wins where a system call costs more than a copy. Cost: n memcpy
  * on each rank, overlapped with (p - 1) n reduced out of the slots.
  *
+ * cico-sliced: operands are copied into the slots; rank v combines part v from there and leaves the
+ * result in its own slot, from where the root takes it. Wins for many ranks, of which the root
+ * would read every byte, until slots are too small. Part v of slot v is read by rank v alone, so
+ * the result may take its place. Cost: n memcpy, (p - 1) n/p reduced, n/p memcpy, (p - 1) n/p
+ * memcpy by the root. Not in the papers, which leave reductions out.
+ *
  * Nobody waits for the root.
  */
 #include "coll/build.h"
@@ -27,6 +33,35 @@ static void build(struct oci_builder *b)
 	oci_stage_end(b);
 }
 
+static void build_sliced(struct oci_builder *b)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	struct oci_range part = oci_part(OCI_BUF_SLOT, key->v, 1);
+	struct oci_reduction r = {
+		.mine = oci_part(OCI_BUF_SEND, key->v, 1),
+		.remote = part,
+		.acc = oci_part(OCI_BUF_ACC, key->v, 1),
+		.step = 1,
+		.rotated = true,
+	};
+
+	oci_build_parts(b, key->size);
+	oci_build_segment(b, OCI_NEAR_SLOT_BYTES);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_SLOT, 0));
+	oci_build_post(b, OCI_POST_SLOT, 1, 0);
+	oci_build_reduction(b, &r);
+	if (key->v) {
+		oci_build_copy(b, r.acc, part);
+		oci_build_signal(b, 1, 0);
+		return;
+	}
+	oci_build_copy(b, r.acc, oci_part(OCI_BUF_RECV, 0, 1));
+	for (uint32_t v = 1; v < key->size; v++) {
+		oci_build_wait_ack(b, v, 1, 1, 0);
+		oci_build_pull(b, oci_part(OCI_BUF_RECV, v, 1), v, oci_part(OCI_BUF_SLOT, v, 1));
+	}
+}
+
 static void cost(struct oci_costing *c)
 {
 	size_t n = c->shape->bytes;
@@ -37,6 +72,22 @@ static void cost(struct oci_costing *c)
 	oci_cost_reduce(c, OCI_TOUCH_PEERS, others, n);
 	oci_cost_stage_ahead(c, before);
 	oci_cost_ops(c, (c->piece ? 2 : 3) + 2 * pieces * others);
+}
+
+/* The root waits for a part of another rank, which is as long on its way as the root's own. */
+static void cost_sliced(struct oci_costing *c)
+{
+	size_t n = c->shape->bytes, part = oci_cost_part(c->shape);
+	double others = c->shape->size - 1.0;
+
+	c->whole = n;
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, n);
+	oci_cost_flags(c, 2 * others);
+	oci_cost_reduce(c, OCI_TOUCH_PEERS, others, part);
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, part);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, others, part);
+	c->whole = 0;
+	oci_cost_ops(c, 5 + 4 * others);
 }
 
 const struct oci_algorithm oci_reduce_inline = {
@@ -53,5 +104,13 @@ const struct oci_algorithm oci_reduce_cico = {
 	.build = build,
 	.cost = cost,
 	.piece = OCI_PIPELINE_ROOT_BYTES,
+	.fits = oci_fits_slot_one,
+};
+
+const struct oci_algorithm oci_reduce_cico_sliced = {
+	.name = "cico-sliced",
+	.idea = "each rank combines its part out of the slots, and the root takes the parts",
+	.build = build_sliced,
+	.cost = cost_sliced,
 	.fits = oci_fits_slot_one,
 };
