@@ -3,6 +3,7 @@
 #include "check.h"
 #include "support/process.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -10,7 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <wchar.h>
 
 static void *of_constructor;
@@ -194,6 +197,34 @@ static void given_back(void)
 	free(big);
 }
 
+static int by_the_kernel(void *address, size_t bytes, int advice)
+{
+	return (int)syscall(SYS_madvise, address, bytes, advice);
+}
+
+/* Libraries that keep memory registered, UCX and Open MPI, write a jump to theirs over whatever has
+ * the name, and go on by the system call, by which a file keeps its pages. */
+static void given_back_by_a_hook(void)
+{
+	uint8_t jump[] = { 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 }; /* to rax */
+	int (*hook)(void *, size_t, int) = by_the_kernel;
+	uint8_t *named = dlsym(RTLD_DEFAULT, "madvise");
+	uintptr_t page = (uintptr_t)named & ~(uintptr_t)4095;
+	char *block;
+
+	memcpy(jump + 2, &hook, sizeof(hook));
+	CHECK(!posix_memalign((void **)&block, 4096, 8 * MIB));
+	memset(block, 1, 8 * MIB);
+	CHECK(in_arena(block, 8 * MIB));
+	CHECK(!mprotect((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC));
+	memcpy(named, jump, sizeof(jump));
+	CHECK(!madvise(block, 4 * MIB, MADV_DONTNEED));
+	CHECK(!madvise(block + 4 * MIB, 2 * MIB, MADV_FREE));
+	CHECK(!block[0] && !block[4 * MIB - 1] && !block[4 * MIB] && !block[6 * MIB - 1]);
+	CHECK(block[6 * MIB] == 1 && block[8 * MIB - 1] == 1);
+	free(block);
+}
+
 /* Backed before it is touched, and by nothing but large pages; skipped where it is not. */
 static void large_pages(void)
 {
@@ -303,6 +334,7 @@ const struct scenario family_scenarios[] = {
 	{ "refusals", refusals },
 	{ "as_the_c_library", as_the_c_library },
 	{ "given_back", given_back },
+	{ "given_back_by_a_hook", given_back_by_a_hook },
 	{ "threads", threads },
 	{ "large_pages", large_pages },
 	{ "large_page_of_a_thread", large_page_of_a_thread },

@@ -12,7 +12,9 @@
  * (seen: 200 MiB of freed memory stayed in the file). So mimalloc calls heap_madvise(), which asks
  * by name, as before, and sees to the hole itself where that has not led to ours.
  *
- * Second, what changes mappings, in all objects that are loaded when the arena is made (open.c). If
+ * Second, madvise() of the program and its libraries, for the same reason.
+ *
+ * Third, what changes mappings, in all objects that are loaded when the arena is made (open.c). If
  * these names were ours, hooks of UCX and Open MPI would be written over them, and would no more
  * hear of what the C library itself unmaps, as stacks of threads. Ours go on to whoever has the
  * name: a library that was preloaded in front of us, too.

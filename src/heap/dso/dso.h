@@ -180,6 +180,8 @@ bool heap_has_used(size_t at);
 int heap_open_pages(void *address, size_t bytes);
 /* What mimalloc calls for madvise(), and for mprotect(), by which it begins to use memory. */
 int heap_madvise(void *address, size_t bytes, int advice);
+/* What all other objects that are loaded when the arena is made call for madvise(). */
+int heap_madvise_of_others(void *address, size_t bytes, int advice);
 int heap_mprotect(void *address, size_t bytes, int protection);
 
 /* ---- open.c --------------------------------------------------------------------------------- */

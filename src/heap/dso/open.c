@@ -273,6 +273,8 @@ void heap_watch_pages(void)
 							{ "mmap64", map64, false },
 							{ "mremap", remap, false },
 							{ "shmat", attach, false },
+							{ "madvise", heap_madvise_of_others,
+							  false },
 							{ 0 } };
 	enum { CALLS = sizeof(calls) / sizeof(calls[0]) - 1 };
 	extern void *__libc_stack_end;

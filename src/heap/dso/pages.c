@@ -5,7 +5,7 @@
  * MADV_DONTNEED on a shared file lowers the process's RSS and frees nothing: the file keeps the
  * pages, and the next read finds the old bytes. For memory that came from malloc, a program (and
  * mimalloc) means "free it, zeros when I come back", and that is a hole in the file. So madvise()
- * is ours where we are preloaded, for the program's calls and, see bind.c, for mimalloc's.
+ * is ours where we are preloaded, and also by address, see bind.c, in mimalloc and all else.
  *
  * Memory that mimalloc has not begun to use cannot be accessed: mlockall() would fill it.
  */
@@ -123,6 +123,21 @@ int heap_madvise(void *address, size_t bytes, int advice)
 	bool hole;
 
 	return advise(address, bytes, advice, &hole);
+}
+
+int heap_madvise_of_others(void *address, size_t bytes, int advice)
+{
+	int (*volatile by_name)(void *, size_t, int) = madvise;
+	int result;
+
+	made_hole = false;
+	result = by_name(address, bytes, advice);
+	/* The first bytes of ours were written over: the kernel has dropped entries of a page
+	 * table. */
+	if (!made_hole && (advice == MADV_DONTNEED || advice == MADV_FREE) &&
+	    heap_has(address, bytes) && !make_hole(address, bytes))
+		return 0;
+	return result;
 }
 
 int heap_punch(void *address, size_t bytes)
