@@ -284,6 +284,8 @@ bool oci_pmpi_help_callbacks(void)
 		return true;
 	if (!may_help())
 		return false;
+	/* Nothing is outstanding, but perhaps of another thread by now: see park(). Where there is
+	 * no thread to be had the next that begins tries again. */
 	__atomic_fetch_add(&calls, ONE_BEGINS, __ATOMIC_SEQ_CST);
 	oci_pmpi_helper_wake();
 	return true;

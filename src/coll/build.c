@@ -140,6 +140,39 @@ struct oci_reduction oci_staged_reduction(struct oci_builder *b)
 	};
 }
 
+void oci_build_slot_parts(struct oci_builder *b, bool gives, bool takes)
+{
+	const struct oci_plan_key *key = oci_builder_key(b);
+	struct oci_range part = oci_part(OCI_BUF_SLOT, key->v, 1);
+	struct oci_reduction r = {
+		.mine = oci_part(OCI_BUF_SEND, key->v, 1),
+		.remote = part,
+		.acc = oci_part(OCI_BUF_ACC, key->v, 1),
+		.step = 1,
+		.rotated = true,
+	};
+
+	oci_build_parts(b, key->size);
+	oci_build_segment(b, OCI_NEAR_SLOT_BYTES);
+	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_SLOT, 0));
+	oci_build_post(b, OCI_POST_SLOT, 1, 0);
+	oci_build_reduction(b, &r);
+	if (gives) {
+		oci_build_copy(b, r.acc, part);
+		oci_build_signal(b, 1, 0);
+	}
+	if (!takes)
+		return;
+	oci_build_copy(b, r.acc, oci_part(OCI_BUF_RECV, key->v, 1));
+	for (uint32_t i = 1; i < key->size; i++) {
+		uint32_t source = oci_next(key, i);
+
+		oci_build_wait_ack(b, source, 1, 1, 0);
+		oci_build_pull(b, oci_part(OCI_BUF_RECV, source, 1), source,
+			       oci_part(OCI_BUF_SLOT, source, 1));
+	}
+}
+
 void oci_build_prefix(struct oci_builder *b, const struct oci_reduction *r, uint32_t operands)
 {
 	for (uint32_t i = operands; i-- > 0;)

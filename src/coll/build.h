@@ -151,6 +151,10 @@ void oci_build_reduction(struct oci_builder *b, const struct oci_reduction *r);
 /* That of whole messages in stages, into ACC; begins the plan. */
 struct oci_reduction oci_staged_reduction(struct oci_builder *b);
 
+/* A plan of messages in slots: rank v combines part v of all of them. Who `gives` leaves it in its
+ * own slot, from where who `takes` the result has the parts. */
+void oci_build_slot_parts(struct oci_builder *b, bool gives, bool takes);
+
 /* The same of ranks 0 .. operands - 1 alone, always in that order. */
 void oci_build_prefix(struct oci_builder *b, const struct oci_reduction *r, uint32_t operands);
 

@@ -427,6 +427,21 @@ double oci_cost_slice(struct oci_costing *c, size_t part)
 	return pieces;
 }
 
+void oci_cost_slot_parts(struct oci_costing *c)
+{
+	size_t part = oci_cost_part(c->shape);
+	double others = c->shape->size - 1.0;
+
+	c->whole = c->shape->bytes;
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, c->shape->bytes);
+	oci_cost_flags(c, 2 * others);
+	oci_cost_reduce(c, OCI_TOUCH_PEERS, others, part);
+	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, part);
+	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, others, part);
+	c->whole = 0;
+	oci_cost_ops(c, 5 + 4 * others);
+}
+
 void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children)
 {
 	size_t n = c->shape->bytes, extent = piece < n ? piece : n;

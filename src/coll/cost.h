@@ -122,6 +122,8 @@ uint32_t oci_cost_fanin(const struct oci_costing *c);
 /* A rank's way to the end of its part of a sum: it pulls that of all others piece by piece, and
  * adds it. Returns the pieces. */
 double oci_cost_slice(struct oci_costing *c, size_t part);
+/* That of messages in slots by parts (coll/build.h), without the copy of one's own part. */
+void oci_cost_slot_parts(struct oci_costing *c);
 /* A root's part of a sum over a tree: it pulls each piece from so many children, and adds it. */
 void oci_cost_sum(struct oci_costing *c, size_t piece, uint32_t children);
 /* After that the result's last piece comes down so many levels; acknowledgements. */

@@ -69,7 +69,8 @@ static int window_goes(MPI_Win gone, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-/* Behind a call, which calls the function once, or as often as the MPI likes (least 0). */
+/* Behind a call of a function, if any: which calls copy attributes is in part the MPI's to say
+ * (least 0), and both of Debian 12 do in all. */
 static void came_back(const char *call, int least)
 {
 	static int before;

@@ -35,31 +35,9 @@ static void build(struct oci_builder *b)
 
 static void build_sliced(struct oci_builder *b)
 {
-	const struct oci_plan_key *key = oci_builder_key(b);
-	struct oci_range part = oci_part(OCI_BUF_SLOT, key->v, 1);
-	struct oci_reduction r = {
-		.mine = oci_part(OCI_BUF_SEND, key->v, 1),
-		.remote = part,
-		.acc = oci_part(OCI_BUF_ACC, key->v, 1),
-		.step = 1,
-		.rotated = true,
-	};
+	bool root = !oci_builder_key(b)->v;
 
-	oci_build_parts(b, key->size);
-	oci_build_segment(b, OCI_NEAR_SLOT_BYTES);
-	oci_build_copy(b, oci_block(OCI_BUF_SEND, 0), oci_block(OCI_BUF_SLOT, 0));
-	oci_build_post(b, OCI_POST_SLOT, 1, 0);
-	oci_build_reduction(b, &r);
-	if (key->v) {
-		oci_build_copy(b, r.acc, part);
-		oci_build_signal(b, 1, 0);
-		return;
-	}
-	oci_build_copy(b, r.acc, oci_part(OCI_BUF_RECV, 0, 1));
-	for (uint32_t v = 1; v < key->size; v++) {
-		oci_build_wait_ack(b, v, 1, 1, 0);
-		oci_build_pull(b, oci_part(OCI_BUF_RECV, v, 1), v, oci_part(OCI_BUF_SLOT, v, 1));
-	}
+	oci_build_slot_parts(b, !root, root);
 }
 
 static void cost(struct oci_costing *c)
@@ -72,22 +50,6 @@ static void cost(struct oci_costing *c)
 	oci_cost_reduce(c, OCI_TOUCH_PEERS, others, n);
 	oci_cost_stage_ahead(c, before);
 	oci_cost_ops(c, (c->piece ? 2 : 3) + 2 * pieces * others);
-}
-
-/* The root waits for a part of another rank, which is as long on its way as the root's own. */
-static void cost_sliced(struct oci_costing *c)
-{
-	size_t n = c->shape->bytes, part = oci_cost_part(c->shape);
-	double others = c->shape->size - 1.0;
-
-	c->whole = n;
-	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, n);
-	oci_cost_flags(c, 2 * others);
-	oci_cost_reduce(c, OCI_TOUCH_PEERS, others, part);
-	oci_cost_touch(c, OCI_TOUCH_SLOT, OCI_BY_ONE, 1, part);
-	oci_cost_touch(c, OCI_TOUCH_PEERS, OCI_BY_ONE, others, part);
-	c->whole = 0;
-	oci_cost_ops(c, 5 + 4 * others);
 }
 
 const struct oci_algorithm oci_reduce_inline = {
@@ -111,6 +73,6 @@ const struct oci_algorithm oci_reduce_cico_sliced = {
 	.name = "cico-sliced",
 	.idea = "each rank combines its part out of the slots, and the root takes the parts",
 	.build = build_sliced,
-	.cost = cost_sliced,
+	.cost = oci_cost_slot_parts, /* the root waits for another's part as for its own */
 	.fits = oci_fits_slot_one,
 };
